@@ -2,25 +2,26 @@
  * Copyright the detent authors */
 
 /* api.c - reads and durable sends through the HTTP API of `detent up`, with 64 connections, beside
- * a bare handler of libmicrohttpd; and how long they take at half of that load.
+ * a bare handler of libmicrohttpd; and their latency at half of that load.
  *
- * The program is a process of its own, on a store in a file; instances are a thousand, and all are
- * in memory. What is sent is answered when it is on the disk. */
+ * The program is a separate process on a store in a file, with a thousand instances, all in memory.
+ * A send is answered when it is on the disk. */
 #include <detent/runtime.h>
 #include <detent/tool/spec.h>
-#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "os/os.h"
 #include "pace.h"
 #include "wrk.h"
+#include "json/reader.h"
 
 #define INSTANCES 1000
-#define SENDS     25000 /* in a second: the goal */
+#define SENDS     25000 /* per second: the goal */
 #define P99_NS    20e6  /* at half load: the goal */
 
 static const char spec[] = "#define FSM_NAME light\n"
@@ -34,7 +35,7 @@ static const char config[] = "version: 1\n"
                              "store: sqlite:bench.db\n"
                              "machines: {light: {effects: {}}}\n"
                              "http: {rate: unlimited}\n";
-/* Requests are made beforehand: wrk has other things to do while it is measured. */
+/* The requests are created in advance, so that this is not measured. */
 static const char script[] =
     "local all, n = {}, 0\n"
     "init = function()\n"
@@ -51,7 +52,7 @@ struct load {
     const char *method;
     const char *tail;
     const char *body;
-    double per_second; /* of its last lap, at full load */
+    double per_second; /* of the last lap, at full load */
     struct pace_latency latency;
     char *requests[INSTANCES]; /* for the paced client */
 };
@@ -79,7 +80,7 @@ static void put_file(const char *name, const char *text)
         abort(); /* The folder is our own. */
 }
 
-/* The output of a command of detent in the folder; NULL: it failed. Of free(). */
+/* Returns the output of a command of detent in the folder; NULL: it failed. Free it with free(). */
 static char *ask(const char *const *words)
 {
     const char *all[16] = { BENCH_PROGRAM, words[0], "-C", daemon_.folder };
@@ -95,24 +96,26 @@ static char *ask(const char *const *words)
     return text;
 }
 
-/* Where it listens; false: it does not answer yet. */
+/* Reads the port it listens on; false: it does not answer yet. */
 static bool find_address(void)
 {
     char path[BENCH_PATH_MAX + 32];
+    const struct det_json_value *status = NULL;
+    struct det_arena arena;
     char *text = NULL;
-    json_t *status;
-    const char *api;
+    const char *api = NULL;
 
     (void)snprintf(path, sizeof path, "%s/.detent/detent.sock", daemon_.folder);
     if (access(path, F_OK) == 0)
         text = ask((const char *const[]){ "status", "--json", NULL });
-    status = text ? json_loads(text, 0, NULL) : NULL;
-    api = json_string_value(json_object_get(status, "api"));
+    det_arena_init(&arena, NULL);
+    if (text && det_json_read(&arena, det_view_text(text), &status, NULL) == 0)
+        api = det_json_get_text(status, "api");
     if (api)
         (void)snprintf(daemon_.url, sizeof daemon_.url, "%s", api);
-    json_decref(status);
+    det_arena_deinit(&arena);
     free(text);
-    return api;
+    return api != NULL;
 }
 
 static void put_script(const struct load *load)
@@ -125,7 +128,7 @@ static void put_script(const struct load *load)
     put_file(load->script, text);
 }
 
-/* The same as whole requests, in the order of the script. */
+/* The same requests as complete texts, in the order of the script. */
 static int make_requests(struct load *load)
 {
     for (size_t i = 0, n = 7; i < INSTANCES; i++, n = (n + 7) % INSTANCES) {
@@ -151,7 +154,7 @@ static void drop_requests(struct load *load)
     memset(load->requests, 0, sizeof load->requests);
 }
 
-/* They are there before the program is. */
+/* Creates the instances before the program starts. */
 static int start_instances(void)
 {
     static const struct det_runtime_options options = { .is_passive = true };
@@ -169,7 +172,7 @@ static int start_instances(void)
         r = det_runtime_open(store, &options, &runtime, NULL);
     for (int i = 0; r == 0 && i < INSTANCES; i++) {
         (void)snprintf(text, sizeof text, "i%d", i);
-        r = det_runtime_start(runtime, det_spec_machine(light), text, NULL, NULL, NULL);
+        r = det_runtime_start(runtime, det_spec_machine(light), text, NULL, NULL, NULL, NULL);
     }
     return r;
 }
@@ -257,7 +260,7 @@ static int run_full(struct bench_lap *lap)
     return r;
 }
 
-/* The middle, of as many requests as the lap has operations. */
+/* The median of as many requests as the lap has operations. */
 static int run_half(struct bench_lap *lap)
 {
     struct load *load = (struct load *)(uintptr_t)lap->argument;
@@ -271,13 +274,15 @@ static int run_half(struct bench_lap *lap)
     int r;
 
     if (load->per_second <= 0)
-        return bench_lap_fail(lap, DET_ERR_UNSUPPORTED, "nobody knows what half of the load is");
+        return bench_lap_fail(
+            lap, DET_ERR_UNSUPPORTED,
+            "the case before has no result, so half of its load is unknown");
     r = pace_run(lap, &pace, &load->latency);
     lap->nanoseconds = load->latency.p50_ns * (double)lap->operations;
     return r;
 }
 
-/* Of the requests of the case before. */
+/* Latencies of the requests of the previous case. */
 static int run_p99(struct bench_lap *lap)
 {
     const struct load *load = lap->argument;

@@ -56,7 +56,7 @@ void book_id(uint32_t number, char id[BOOK_ID_MAX])
     char digits[10];
     size_t count = 0;
 
-    /* By hand: what a sender does for itself is not what is measured. */
+    /* Hand-written: the sender's own work is not measured. */
     do
         digits[count++] = (char)('0' + number % 10);
     while ((number /= 10) > 0);
@@ -144,7 +144,7 @@ static void *run_filler(void *argument)
         char id[BOOK_ID_MAX];
 
         book_id(i, id);
-        worker->r = det_runtime_start(book->runtime, &book_machine, id, &data, NULL, NULL);
+        worker->r = det_runtime_start(book->runtime, &book_machine, id, &data, NULL, NULL, NULL);
     }
     return NULL;
 }
@@ -198,12 +198,13 @@ int book_single(struct book *book, uint64_t operations, uint64_t *seed)
     return r;
 }
 
-/* Senders that do not wait: each submits its next one when it is told of the last. */
+/* Senders that do not wait: each submits its next send when the last one is done. */
 
 struct crowd {
     struct book *book;
     unsigned senders;
-    bool is_in_turn; /* the event to one instance after the other, not entries to random ones */
+    bool is_in_turn; /* sends the event to one instance after the other, not entries to random
+                      * ones */
     struct book_event event; /* with an entry, unless they are sent in turn */
     pthread_mutex_t mutex;
     pthread_cond_t ended;

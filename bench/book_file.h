@@ -8,11 +8,11 @@
 
 #include "book.h"
 
-/* A file `name` in the folder of this run with so many instances, the first of which has so many
- * events. `path` has BENCH_PATH_MAX bytes. */
+/* Creates the file `name` in the folder of this run, with this many instances, the first of which
+ * has this many events. `path` has BENCH_PATH_MAX bytes. */
 DET_MUST_CHECK int book_file_make(
     struct bench_lap *lap, const char *name, uint64_t instances, uint64_t events, char *path);
-/* A runtime on such a file. */
+/* Opens a runtime on such a file. */
 DET_MUST_CHECK int book_file_open(
     struct bench_lap *lap, const char *path, uint64_t instances, struct book *ret);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* bus.c - publishing an event: to nobody, to subscribers on the loop and on threads of their own.
+/* bus.c - publishing an event: without subscribers, to subscribers on the loop and on their own
+ * threads.
  *
- * The limit is a bare ring of small records with four cursors that somebody else would move. Time
- * is that of the publishing thread, with its turns of the loop: what it costs the owner. */
+ * The limit is a bare ring of small records with four cursors that other threads would move. The
+ * time is that of the publishing thread with its turns of the loop: the cost for the owner. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +24,7 @@ struct setup {
     bool is_delivered; /* the turns are measured too */
 };
 
-/* What most events are: an id, a few numbers, a short name. */
+/* A typical event: an id, a few numbers, a short name. */
 static const struct det_task_event sample = {
     .kind = DET_TASK_EVENT_ATTEMPT_STARTING,
     .at = 1,
@@ -46,7 +47,7 @@ static int fail(struct bench_lap *lap, int code)
     return bench_lap_fail(lap, code, "%s", det_error_text(code));
 }
 
-/* By hand: twelve words into a ring, and its place into four queues. */
+/* Hand-written: twelve words into a ring, and its place into four queues. */
 static int run_ring(struct bench_lap *lap)
 {
     static _Atomic(uint64_t) entries[CAPACITY][16], queues[4][CAPACITY], tails[4];
@@ -134,7 +135,7 @@ static int run_gen_event(struct bench_lap *lap)
     return bench_child_peer(lap, words);
 }
 
-static const struct setup nobody = { 0, DET_DELIVER_LOOP, true };
+static const struct setup no_subscriber = { 0, DET_DELIVER_LOOP, true };
 static const struct setup loop_1 = { 1, DET_DELIVER_LOOP, false };
 static const struct setup loop_4 = { 4, DET_DELIVER_LOOP, false };
 static const struct setup loop_8 = { 8, DET_DELIVER_LOOP, false };
@@ -153,8 +154,8 @@ static const struct setup thread_8 = { 8, DET_DELIVER_THREAD, true };
     }
 
 static const struct bench_case cases[] = {
-    { "a ring and 4 queues by hand", BENCH_LIMIT, run_ring, NULL, COMMON },
-    { "publish, nobody", BENCH_OURS, run_publish, &nobody, COMMON },
+    { "a hand-written ring and 4 queues", BENCH_LIMIT, run_ring, NULL, COMMON },
+    { "publish, no subscriber", BENCH_OURS, run_publish, &no_subscriber, COMMON },
     { "publish, 1 on the loop", BENCH_OURS, run_publish, &loop_1, COMMON },
     { "publish, 4 on the loop", BENCH_OURS, run_publish, &loop_4, COMMON, .goals = GOALS },
     { "publish, 8 on the loop", BENCH_OURS, run_publish, &loop_8, COMMON },
@@ -168,7 +169,7 @@ static const struct bench_case cases[] = {
 
 extern const struct bench bench_bus;
 const struct bench bench_bus = {
-    .title = "bus: one event to all who watch",
+    .title = "bus: one event to all subscribers",
     .operation = "event",
     .cases = cases,
     .case_count = sizeof cases / sizeof cases[0],

@@ -24,7 +24,7 @@ static int run_words(struct bench_lap *lap, const char *const *words)
     bench_lap_end(lap);
     if (r == DET_ERR_NOT_FOUND)
         return bench_lap_fail(lap, DET_ERR_UNSUPPORTED, "not installed");
-    return r < 0 ? bench_lap_fail(lap, r, "it does not take the spec") : 0;
+    return r < 0 ? bench_lap_fail(lap, r, "it does not accept the spec") : 0;
 }
 
 static int run_nothing(struct bench_lap *lap)

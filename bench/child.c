@@ -4,19 +4,20 @@
 /* child.c - other programs: compilers, the program detent, and peers that measure themselves. */
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "bench.h"
+#include "json/reader.h"
 
 #define EXIT_NOT_INSTALLED 3
 #define OUTPUT_MAX         65536
 
 extern char **environ;
 
-/* Its output goes to `output`; what it has to say for itself to `errors`, or where ours goes. */
+/* Its output goes to `output`; its error output to `errors`, or to ours. */
 static int start(const char *const *arguments, int output, int errors, pid_t *ret)
 {
     posix_spawn_file_actions_t actions;
@@ -93,16 +94,23 @@ int bench_child_run(const char *const *arguments, struct det_buffer *output, int
     return r;
 }
 
+bool bench_child_number(const char *text, const char *name, double *ret)
+{
+    const struct det_json_value *answer = NULL;
+    struct det_arena arena;
+    bool is_there;
+
+    det_arena_init(&arena, NULL);
+    is_there = det_json_read(&arena, det_view_text(text), &answer, NULL) == 0 &&
+               det_json_value_double(det_json_get(answer, name), ret) == 0;
+    det_arena_deinit(&arena);
+    return is_there;
+}
+
 static int read_answer(struct bench_lap *lap, const char *text)
 {
-    json_t *answer = json_loads(text, 0, NULL);
-    json_t *number = json_object_get(answer, "nanoseconds");
-    double nanoseconds = json_number_value(number);
-
-    json_decref(answer);
-    if (nanoseconds <= 0)
-        return bench_lap_fail(lap, DET_ERR_MALFORMED, "its answer is not understood");
-    lap->nanoseconds = nanoseconds;
+    if (!bench_child_number(text, "nanoseconds", &lap->nanoseconds) || lap->nanoseconds <= 0)
+        return bench_lap_fail(lap, DET_ERR_MALFORMED, "its output is not valid");
     return 0;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* commands.c - what a command of the program costs when many instances are in the SQLite file: get,
- * send, and list --state, each a process that opens the file, with 1,000 to 1,000,000 instances. It
- * is the time of the process that is shown, which other programs on the machine change little. Two
- * kinds of list: of a state that nearly all are in, which ends after 100 of them; and of a state
- * that few are in, which reads all instances. */
+/* commands.c - the cost of a command of the program with many instances in the SQLite file: get,
+ * send, and list --state, each a process that opens the file, with 1,000 to 1,000,000 instances.
+ * The time of the process is shown, which other programs on the machine change little. Two kinds of
+ * list: of a state with nearly all instances, which ends after 100 of them; and of a state with
+ * few, which reads all instances. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 struct file {
     uint64_t instances;
-    char path[BENCH_PATH_MAX]; /* "": not made yet */
+    char path[BENCH_PATH_MAX]; /* "": not created yet */
     uint32_t next;             /* the number of the instance that gets the next event */
 };
 
@@ -29,7 +29,7 @@ static struct file files[] = { { .instances = 1000 },
 
 struct setup {
     struct file *file;
-    const char *words[WORDS_MAX]; /* "ID" stands for that of an instance */
+    const char *words[WORDS_MAX]; /* "ID" is replaced by that of an instance */
 };
 
 static int run_one(struct bench_lap *lap, const struct setup *setup)
@@ -53,7 +53,7 @@ static int run_one(struct bench_lap *lap, const struct setup *setup)
     return 0;
 }
 
-/* With fewer commands there are fewer instances. */
+/* Fewer commands use fewer instances. */
 static int run_command(struct bench_lap *lap)
 {
     const struct setup *setup = lap->argument;
@@ -85,7 +85,7 @@ SETUPS(send, "send", "ID", "lend");
 SETUPS(list, "list", "--state", "open", "--limit", "100");
 SETUPS(list_few, "list", "--state", "waiting");
 
-/* Flat, or where all instances are read at most so many nanoseconds. */
+/* Flat; or, if all instances are read, at most this many nanoseconds. */
 #define CASES(title, name, goal)                                                    \
     { title ", 1,000 instances",                                                    \
       BENCH_OURS,                                                                   \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* compile.c - how long a compiler takes for a machine of 2,000 rows, beside the same table in C. */
+/* compile.c - compile time of a machine of 2,000 rows, beside the same table in C. */
 #include <stdio.h>
 
 #include "bench.h"
@@ -65,11 +65,12 @@ static const struct job gcc_plain = { "gcc", plain_path }, gcc_template = { "gcc
 #define GOALS  .goals = { { BENCH_NS_MAX, GOAL_NS, NULL } }
 
 static const struct bench_case cases[] = {
-    { "gcc, a table by hand", BENCH_LIMIT, run_compiler, &gcc_plain, COMMON },
+    { "gcc, a hand-written table", BENCH_LIMIT, run_compiler, &gcc_plain, COMMON },
     { "gcc, the template", BENCH_OURS, run_compiler, &gcc_template, COMMON, GOALS },
-    { "clang, a table by hand", BENCH_LIMIT, run_compiler, &clang_plain, COMMON, .against = "" },
+    { "clang, a hand-written table", BENCH_LIMIT, run_compiler, &clang_plain, COMMON,
+      .against = "" },
     { "clang, the template", BENCH_OURS, run_compiler, &clang_template, COMMON,
-      .against = "clang, a table by hand", GOALS },
+      .against = "clang, a hand-written table", GOALS },
 };
 
 extern const struct bench bench_compile;

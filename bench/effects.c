@@ -7,20 +7,20 @@
  *
  * One operation is a send, the run of its effect, and the commit that records its end; with an
  * answer, that commit has the event of the answer too. The lap ends when the last of these commits
- * is done. It fails unless each effect ran exactly once: the runtime recorded as many ends as there
- * were sends, and the function was called no more often. */
+ * is done. It fails unless each effect ran exactly once: the runtime recorded as many ends as
+ * sends, and the function was called equally often. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "book.h"
 #include "lib/postgres.h"
 
-/* So many that none has DET_EFFECTS_PENDING effects, even if all sends come before the first one.
- */
+/* Enough instances that none has DET_EFFECTS_PENDING effects, even if all sends precede the first
+ * effect. */
 #define INSTANCES 2048
 #define SENDERS   64
 #define MANY      20000
-#define FEWER     10000 /* of those that also wait for a server */
+#define FEWER     10000 /* for stores on a server */
 
 enum place { IN_MEMORY, ON_SQLITE, ON_POSTGRES, PLACES };
 

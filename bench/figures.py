@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # Copyright the detent authors
-"""The figures of the documentation, from one run of detent-bench. Nothing of them is typed.
+"""The figures of the documentation, from one run of detent-bench; none is typed manually.
 
     figures.py run BENCH [--lock FILE] [NAME...]
                              runs every bench, or those named, and replaces their results in
@@ -72,7 +72,7 @@ def per_second(case):
 
 
 class Figures:
-    """What was measured, by bench and case."""
+    """The results by bench and case."""
 
     def __init__(self, data):
         self.data = data
@@ -95,15 +95,15 @@ class Figures:
 def readme(figures):
     """The five figures of README.md."""
     f = figures
-    by_hand = "SQLite by hand, one at a time"
+    hand_written = "hand-written SQL, one at a time"
     rows = [
         ("a transition in memory, nothing stored", f.time("step", "the template's machine"),
          f"Boost.MSM {f.time('step', 'Boost.MSM')}, XState {f.time('step', 'XState')}"),
         ("a durable event in SQLite, one sender", f.rate("sqlite", "one sender"),
-         f"the same rows with hand-written SQL {f.rate('sqlite', by_hand)}"),
+         f"the same rows with hand-written SQL {f.rate('sqlite', hand_written)}"),
         ("durable events in SQLite, 64 senders", f.rate("sqlite", "64 senders"),
          "64 rows in a transaction with hand-written SQL "
-         + f.rate("sqlite", "SQLite by hand, 64 in a transaction")),
+         + f.rate("sqlite", "hand-written SQL, 64 in a transaction")),
         ("first answer after `kill -9`, 1,000,000 instances",
          f.time("million", "killed, until the first answer"), "in a SQLite file"),
         ("restart of a service that exits", f.time("services", "exits: a task"),
@@ -118,7 +118,7 @@ def conditions(machine):
 
 
 def busy(benches):
-    """How quiet the machine was."""
+    """The share of the processors that others used during the run."""
     shares = sorted(bench["busy"] for bench in benches)
     text = (f"\nBefore each bench, other programs used {shares[0]}% to {shares[-1]}% of the "
             f"processors (median {shares[len(shares) // 2]}%).")
@@ -175,7 +175,7 @@ def section(bench):
     kept = [f"{case['case']}: {case['kept_bytes']:,.0f} bytes of memory for each"
             for case in bench["cases"] if case.get("kept_bytes", 0) >= 1]
     lines = [f"\n## {bench['name']}\n", f"{bench['title'][0].upper()}{bench['title'][1:]}.\n",
-             f"| role | case | time of a {operation} | spread | a second | ratio | allocations "
+             f"| role | case | time per {operation} | spread | a second | ratio | allocations "
              "| goals |",
              "|---|---|---|---|---|---|---|---|", *map(row, bench["cases"])]
     if kept:
@@ -194,7 +194,7 @@ def page(data):
 
 
 def with_figures(text, data):
-    """README.md with what is between the marks made anew."""
+    """README.md with new text between the marks."""
     pattern = re.escape(BEGIN) + ".*?" + re.escape(END)
     block = f"{BEGIN}\n{readme(Figures(data))}\n{END}"
     found, count = re.subn(pattern, lambda _: block, text, flags=re.S)
@@ -247,7 +247,7 @@ def jiffies():
 
 
 def others_share():
-    """What others use of the processors, in percent of a second in which we do nothing."""
+    """The share of the processors that others use, in percent of one idle second."""
     total, idle = jiffies()
     time.sleep(1)
     total, idle = (now - then for now, then in zip(jiffies(), (total, idle)))
@@ -298,13 +298,14 @@ def run(bench, names, lock):
 def self_test():
     case = {"case": "one sender", "role": "ours", "operation": "send", "median_ns": 274725.0,
             "p10_ns": 1.0, "p90_ns": 2.5e6, "rounds": 3, "per_second": 3640.0, "ratio": 1.14,
-            "against": "by hand", "goals": [{"goal": "at most 1.25 x by hand", "met": False}]}
+            "against": "hand-written",
+            "goals": [{"goal": "at most 1.25 x hand-written", "met": False}]}
     bench = {"name": "sqlite", "title": "sends", "date": "2026-01-01", "commit": "abc", "busy": 3,
              "cases": [case]}
     data = {"machine": {"processor": "one"}, "benches": [bench]}
     text = page(data)
-    for part in ("| 275 us | 1.00 ns - 2.50 ms | 3,640 | 1.14 x by hand |", "1 were missed",
-                 "at most 1.25 x by hand: **missed**", "3% to 3%"):
+    for part in ("| 275 us | 1.00 ns - 2.50 ms | 3,640 | 1.14 x hand-written |", "1 were missed",
+                 "at most 1.25 x hand-written: **missed**", "3% to 3%"):
         assert part in text, part
     case["per_second"] = 3641.0
     assert page(data) == text  # three digits are shown

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* files.c - the folder of one run: stores, and what children are given to read. It is on a disk
- * unless the caller chooses otherwise, since a store in memory syncs for nothing. */
+/* files.c - the folder of one run: stores, and the input of children. It is on a disk unless the
+ * caller chooses otherwise, since a sync in memory is free. */
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* frame.c - measures the cases of one bench, round by round, and judges them by their goals. */
+/* frame.c - measures the cases of one bench, round by round, and compares them with their goals. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 #define ROUNDS_DEFAULT 21
 #define ROUNDS_QUICK   1
-#define QUICK_SHARE    50 /* of the work, to see that it runs */
+#define QUICK_SHARE    50 /* of the work, to test that it runs */
 
 static uint64_t operations_of(const struct bench_case *what, bool is_quick)
 {
@@ -82,7 +82,7 @@ static enum bench_verdict verdict_of(bool is_met)
     return is_met ? BENCH_MET : BENCH_MISSED;
 }
 
-static enum bench_verdict judge(
+static enum bench_verdict validate(
     const struct bench_results *results, const struct bench_result *result,
     const struct bench_goal *goal)
 {
@@ -134,7 +134,7 @@ static void summarize(struct bench_results *results)
         memcpy(sorted, result->processor_samples, sizeof sorted);
         result->processor = bench_quantile(sorted, results->rounds, 0.5);
         for (size_t k = 0; k < BENCH_GOALS_MAX; k++)
-            result->verdicts[k] = judge(results, result, &result->what->goals[k]);
+            result->verdicts[k] = validate(results, result, &result->what->goals[k]);
     }
 }
 

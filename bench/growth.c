@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* growth.c - what a durable send costs when many instances are in the SQLite file: 64 senders to
- * any of 1,000 to 1,000,000 instances, and a timer armed on each of 10,000 to 300,000. Each case
- * has a file of its own, made by bench-million. The time of the processor is what other programs on
- * the machine change least. */
+/* growth.c - the cost of a durable send with many instances in the SQLite file: 64 senders to any
+ * of 1,000 to 1,000,000 instances, and a timer armed on each of 10,000 to 300,000. Each case has
+ * its own file, made by bench-million. Other programs on the machine change the processor time
+ * least. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -30,7 +30,7 @@ static int end_lap(struct bench_lap *lap, struct book *book, int r)
     return r < 0 ? bench_lap_fail(lap, r, "%s", det_error_text(r)) : 0;
 }
 
-/* As many instances as the argument says, and as fewer as fewer sends are wanted. */
+/* As many instances as the argument says; fewer in proportion for fewer sends. */
 static int run_sends(struct bench_lap *lap)
 {
     uint64_t instances = *(const uint64_t *)lap->argument * lap->operations / SENDS;

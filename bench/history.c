@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* history.c - the history of one instance in a SQLite file: what reading an event costs when there
- * are 10,000 to 1,000,000 of them, and how long a send to the instance takes while another thread
- * reads them over and over. */
+/* history.c - the history of one instance in a SQLite file: the cost of reading one of 10,000 to
+ * 1,000,000 events, and the time of a send to the instance while another thread reads them
+ * repeatedly. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
@@ -17,13 +17,13 @@
 
 struct file {
     uint64_t events;
-    char path[BENCH_PATH_MAX]; /* "": not made yet */
+    char path[BENCH_PATH_MAX]; /* "": not created yet */
 };
 
-/* Shared by those who read and those who send. */
+/* Shared by readers and senders. */
 static struct file files[] = { { .events = 10000 }, { .events = 100000 }, { .events = 1000000 } };
 
-/* Fewer events where fewer operations are wanted than usual. */
+/* Fewer events for fewer operations than usual. */
 static int open_file(
     struct bench_lap *lap, struct file *file, uint64_t usual, struct book *ret,
     uint64_t *ret_events)
@@ -48,10 +48,10 @@ static int count_event(void *context, const struct det_event_record *row)
 
 static int read_all(struct book *book, uint64_t *count)
 {
-    return det_runtime_events(book->runtime, &book_machine, "book-0", 0, count_event, count);
+    return det_runtime_events(book->runtime, &book_machine, "book-0", 0, count_event, count, NULL);
 }
 
-/* Those who send have made it a little longer. */
+/* The senders have made the history a little longer. */
 static int run_read(struct bench_lap *lap)
 {
     const struct file *given = lap->argument;
@@ -94,7 +94,7 @@ static void *run_reader(void *argument)
 
     while (reader->r == 0)
         reader->r = det_runtime_events(
-            reader->book->runtime, &book_machine, "book-0", 0, note_begin, reader);
+            reader->book->runtime, &book_machine, "book-0", 0, note_begin, reader, NULL);
     atomic_store(&reader->has_begun, true);
     return NULL;
 }
@@ -153,7 +153,7 @@ static const struct bench_case cases[] = {
 
 extern const struct bench bench_history;
 const struct bench bench_history = {
-    .title = "the history of one instance in a SQLite file, read and made longer",
+    .title = "the history of one instance in a SQLite file, read and extended",
     .operation = "event",
     .has_processor = true,
     .rounds = 5,

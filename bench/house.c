@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* house.c - a supervisor on a loop of its own. */
+/* house.c - a supervisor on its own loop. */
 #include <stdio.h>
 #include <string.h>
 

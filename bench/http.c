@@ -3,8 +3,9 @@
 
 /* http.c - a trivial answer over HTTP, beside a bare handler of libmicrohttpd.
  *
- * Each server has one thread with epoll in this process, and is asked by wrk with 64 connections of
- * one thread; so a machine of two cores is full. The bodies are the same, and both have a date. */
+ * Each server has one thread with epoll in this process, and wrk sends requests by 64 connections
+ * of one thread; so a machine of two cores is full. The bodies are the same, and both have a
+ * date. */
 #include <stdio.h>
 
 #include "http/http.h"

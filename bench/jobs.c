@@ -32,11 +32,11 @@ enum place { ON_POSTGRES, ON_SQLITE };
 
 struct setup {
     enum place place;
-    unsigned threads;        /* that insert, or workers */
+    unsigned threads;        /* inserting threads, or workers */
     uint64_t queued_after;   /* other jobs in the queue, as a multiple of the operations */
     uint64_t ended_before;   /* ended jobs in the table, as a multiple of the operations */
     const char *peer, *verb; /* the program of a peer, and its command */
-    bool has_few_queued;     /* a fifth of the operations, whatever DETENT_BENCH_QUEUED says */
+    bool has_few_queued;     /* a fifth of the operations, for any DETENT_BENCH_QUEUED */
 };
 
 static struct det_test_postgres *server;
@@ -231,7 +231,7 @@ static int run_insert(struct bench_lap *lap)
                  : 0;
 }
 
-/* How many other jobs there are. */
+/* Number of other jobs. */
 static uint64_t others_of(uint64_t multiple, uint64_t operations)
 {
     const char *given = getenv("DETENT_BENCH_QUEUED");
@@ -268,7 +268,7 @@ static int run_finish(struct bench_lap *lap)
     if (r == 0)
         r = fill(box.store, ended_before, lap->operations + queued_after);
     atomic_store(&left, lap->operations);
-    /* What the kernel has yet to write of other jobs is not part of the cost. */
+    /* Pending writes of the kernel for other jobs are not part of the cost. */
     if (queued_after || ended_before)
         sync();
     bench_lap_begin(lap);
@@ -282,7 +282,7 @@ static int run_finish(struct bench_lap *lap)
                  : 0;
 }
 
-/* A peer is a program of its own, on the same server. */
+/* A peer is a separate program on the same server. */
 static int run_peer(struct bench_lap *lap)
 {
     const struct setup *setup = lap->argument;

@@ -3,8 +3,8 @@
 
 /* large_spec.c - a machine of 2,000 rows, as a spec, as C that includes it, and as plain C.
  *
- * A ring of 100 states by timeouts, 17 events that jump about in it, and on the jumps what rows may
- * have: guards, hooks, updates, effects, kept fields. No rule is broken and nothing warned of. */
+ * A ring of 100 states by timeouts, 17 events that jump about in it, and on the jumps every part of
+ * a row: guards, hooks, updates, effects, kept fields. The spec has neither errors nor warnings. */
 #include "large_spec.h"
 
 #define EFFECTS   5

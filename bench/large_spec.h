@@ -12,11 +12,11 @@
 #define LARGE_EVENTS      17
 #define LARGE_TRANSITIONS 1637
 
-/* Each appends to `target`, whose status tells whether there was memory. */
+/* Each appends to `target`, whose status is an error if out of memory. */
 void bench_large_spec(struct det_buffer *target);
 /* A source file that makes a machine of the spec in `path`. */
 void bench_large_source(struct det_buffer *target, const char *path);
-/* The same transitions as somebody would write them by hand: enums and one table. */
+/* The same transitions in hand-written C: enums and one table. */
 void bench_large_plain(struct det_buffer *target);
 
 #endif

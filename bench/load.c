@@ -45,11 +45,10 @@ static void count_it(struct load_data *data, const struct load_event *event)
 static int start_all(struct load *load, struct det_error *reterr)
 {
     for (uint32_t i = 0; i < load->count; i++) {
-        struct det_send_options options = { .error = reterr };
         int r;
 
         (void)snprintf(load->ids[i], LOAD_ID_MAX, "load-%" PRIu32, i);
-        r = det_runtime_start(load->runtime, &load_machine, load->ids[i], NULL, &options, NULL);
+        r = det_runtime_start(load->runtime, &load_machine, load->ids[i], NULL, NULL, NULL, reterr);
         if (r < 0)
             return r;
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory.c - malloc() and its kin as the bench sees them: those of the C library, counted.
+/* memory.c - malloc(), calloc() and realloc() of the C library, counted.
  *
- * Each thread counts in a line of memory of its own, so that counting does not make two threads
- * wait for each other. The functions are visible, so that shared libraries call them too. */
+ * Each thread counts in its own cache line, so that counting does not make two threads wait for
+ * each other. The functions are visible, so that shared libraries call them too. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdatomic.h>

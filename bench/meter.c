@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* meter.c - what meters and farms of them do. */
+/* meter.c - the kinds meter and farm. */
 #include <stdio.h>
 
 #include <detent/driver/world.h>

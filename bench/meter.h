@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* meter.h - workers to measure: a meter makes a level what it shall be, a farm has many meters. */
+/* meter.h - workers to measure: a meter sets a level to the desired one, a farm has many meters. */
 #ifndef BENCH_METER_H
 #define BENCH_METER_H
 
@@ -12,7 +12,7 @@
 #define WORKER_SPEC "farm.worker"
 #include <detent/worker/declare.h>
 
-/* When the last action of a meter began (monotonic), and the level that it was for. */
+/* Begin of the last action of a meter (monotonic), and its level. */
 extern _Atomic(det_time) meter_set_at;
 extern _Atomic(uint64_t) meter_set_level;
 /* Both kinds, NULL at the end. */

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* million.c - 1,000,000 instances in a SQLite file, each part by a process of its own.
+/* million.c - 1,000,000 instances in a SQLite file, each part in its own process.
  *
  *     create (once) -> sends -> cold sends -> timers armed -> all due -> lateness -> kill -9, first
  *
- * What is in memory does not grow with what is in the file: a send to an instance that is not there
- * loads it first. A timer that fires is a durable send, so that is its measure. */
+ * Memory does not grow with the file: a send to an instance that is not in memory loads it first. A
+ * timer that fires is a durable send, so that is its measure. */
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -26,11 +25,12 @@
 extern char **environ;
 
 static char path[BENCH_PATH_MAX];
-static uint64_t instances;     /* 0: the file is still to be made */
+static uint64_t instances;     /* 0: the file does not exist yet */
 static double creation_ns;     /* of one */
 static double cold_p99, bytes; /* of the last lap */
+static char answer[256];       /* of the last verb */
 
-static int run_verb(struct bench_lap *lap, const char *verb, json_t **ret)
+static int run_verb(struct bench_lap *lap, const char *verb)
 {
     char count[24], operations[24];
     const char *words[] = { BENCH_MILLION, verb, path, count, operations, NULL };
@@ -41,23 +41,16 @@ static int run_verb(struct bench_lap *lap, const char *verb, json_t **ret)
     (void)snprintf(operations, sizeof operations, "%" PRIu64, lap->operations);
     det_buffer_init(&output, NULL);
     r = bench_child_run(words, &output, &code);
-    *ret = r == 0 ? json_loads(det_buffer_text(&output), 0, NULL) : NULL;
+    (void)snprintf(answer, sizeof answer, "%s", det_buffer_text(&output));
     det_buffer_deinit(&output);
-    if (!*ret)
+    if (r < 0 || !bench_child_number(answer, "nanoseconds", &lap->nanoseconds))
         return bench_lap_fail(lap, r < 0 ? r : DET_ERR_MALFORMED, "%s: exit code %d", verb, code);
-    lap->nanoseconds = json_number_value(json_object_get(*ret, "nanoseconds"));
     return 0;
 }
 
-static double number_of(const json_t *answer, const char *name)
-{
-    return json_number_value(json_object_get(answer, name));
-}
-
-/* Once, in the round before those that count. */
+/* Once, in the warm-up round. */
 static int run_create(struct bench_lap *lap)
 {
-    json_t *answer;
     int r;
 
     if (instances == 0) {
@@ -65,8 +58,7 @@ static int run_create(struct bench_lap *lap)
         if (r < 0)
             return bench_lap_fail(lap, r, "no file");
         instances = lap->operations;
-        r = run_verb(lap, "fill", &answer);
-        json_decref(answer);
+        r = run_verb(lap, "fill");
         if (r < 0)
             return r;
         creation_ns = lap->nanoseconds / (double)lap->operations;
@@ -77,28 +69,24 @@ static int run_create(struct bench_lap *lap)
 
 static int run_send(struct bench_lap *lap)
 {
-    json_t *answer;
-    int r = run_verb(lap, "send", &answer);
-
-    json_decref(answer);
-    return r;
+    return run_verb(lap, "send");
 }
 
 static int run_cold(struct bench_lap *lap)
 {
-    json_t *answer;
-    int r = run_verb(lap, "cold", &answer);
+    double p50;
+    int r = run_verb(lap, "cold");
 
-    if (r == 0) {
-        lap->nanoseconds = number_of(answer, "p50") * (double)lap->operations;
-        cold_p99 = number_of(answer, "p99");
-        bytes = number_of(answer, "memory");
-    }
-    json_decref(answer);
-    return r;
+    if (r < 0)
+        return r;
+    if (!bench_child_number(answer, "p50", &p50) || !bench_child_number(answer, "p99", &cold_p99) ||
+        !bench_child_number(answer, "memory", &bytes))
+        return bench_lap_fail(lap, DET_ERR_MALFORMED, "its output is not valid");
+    lap->nanoseconds = p50 * (double)lap->operations;
+    return 0;
 }
 
-/* Of the sends of the case before. */
+/* Latencies of the sends of the previous case. */
 static int run_cold_p99(struct bench_lap *lap)
 {
     lap->nanoseconds = cold_p99 * (double)lap->operations;
@@ -108,27 +96,17 @@ static int run_cold_p99(struct bench_lap *lap)
 
 static int run_due(struct bench_lap *lap)
 {
-    json_t *answer;
-    int r = run_verb(lap, "arm", &answer);
+    int r = run_verb(lap, "arm");
 
-    json_decref(answer);
-    if (r < 0)
-        return r;
-    r = run_verb(lap, "due", &answer);
-    json_decref(answer);
-    return r;
+    return r < 0 ? r : run_verb(lap, "due");
 }
 
 static int run_late(struct bench_lap *lap)
 {
-    json_t *answer;
-    int r = run_verb(lap, "late", &answer);
-
-    json_decref(answer);
-    return r;
+    return run_verb(lap, "late");
 }
 
-/* Starts one that sends, and kills it while it does. */
+/* Starts a sending process, and kills it while it sends. */
 static int run_killed(struct bench_lap *lap)
 {
     const struct timespec pause = { .tv_nsec = 300000000 };
@@ -161,17 +139,12 @@ static int run_killed(struct bench_lap *lap)
 
 static int run_first(struct bench_lap *lap)
 {
-    json_t *answer;
     int r = run_killed(lap);
 
-    if (r < 0)
-        return r;
-    r = run_verb(lap, "first", &answer);
-    json_decref(answer);
-    return r;
+    return r < 0 ? r : run_verb(lap, "first");
 }
 
-#define SENDS  "64 senders, any of them"
+#define SENDS  "64 senders, any instance"
 #define COMMON .against = "", .has_no_allocations = true
 
 static const struct bench_case cases[] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* million_child.c - bench-million: one part of the bench of many instances, in a process of its
- * own, whose memory can be measured and which can be killed.
+/* million_child.c - bench-million: one part of the bench of many instances, in a separate process,
+ * whose memory can be measured and which can be killed.
  *
  *     bench-million VERB FILE INSTANCES OPERATIONS      prints {"nanoseconds": 123, ...}
  *
@@ -21,7 +21,7 @@
 
 #define BATCH          1000
 #define SENDERS        64
-#define INSTANCES_KEPT 10000 /* in memory, where that is asked */
+#define INSTANCES_KEPT 10000 /* in memory, for verbs that use it */
 #define TIMER_SPAN     (20 * DET_MILLISECOND)
 
 struct job {
@@ -32,14 +32,14 @@ struct job {
     struct det_error error;
 };
 
-/* What is printed; 0: not. */
+/* The printed figures; 0: omitted. */
 struct answer {
     double nanoseconds; /* of all operations */
     double p50, p99;    /* of one */
     uint64_t memory;
 };
 
-/* The book of this process counts nothing, but the laps want to know. */
+/* The book of this process counts no allocations, but the laps require the function. */
 uint64_t bench_allocations(void)
 {
     return 0;
@@ -219,7 +219,7 @@ static int send(struct job *job, struct answer *answer)
     return r;
 }
 
-/* cold: first so many that those in memory have been replaced, then one at a time. */
+/* cold: first enough sends to replace all instances in memory, then one at a time. */
 static int cold(struct job *job, struct answer *answer)
 {
     const struct det_runtime_options options = { .instances_max = INSTANCES_KEPT };
@@ -247,7 +247,7 @@ static int cold(struct job *job, struct answer *answer)
     return r;
 }
 
-/* arm: as many timers as operations, with nobody to fire them. */
+/* arm: as many timers as operations, in a runtime that does not fire them. */
 static int arm(struct job *job, struct answer *answer)
 {
     const struct det_runtime_options options = { .is_passive = true };
@@ -318,7 +318,7 @@ static int due(struct job *job, struct answer *answer)
     return r;
 }
 
-/* late: one timer at a time, in a process that has nothing else to do. */
+/* late: one timer at a time, in an idle process. */
 
 static _Atomic int64_t armed_at, fired_at;
 

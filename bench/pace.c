@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* pace.c - asks a server at fixed times, by 64 connections of one thread.
+/* pace.c - sends requests to a server at fixed times, by 64 connections of one thread.
  *
- *     due      0   1   2   3   4   5      request k is due k / rate after the start, come what may
+ *     due      0   1   2   3   4   5      request k is due k / rate after the start in any case
  *     asked    0   1         2 3 4 5      none was idle when 2 and 3 were due
- *     latency          |----------->      of 2: the time that it could not be asked counts
+ *     latency          |----------->      of 2: the time before it could be sent counts
  *
- * A client that waits for answers before it asks again asks less while the server is slow, and so
- * measures least where there is most to see; this one does not. */
+ * A client that waits for an answer before its next request sends fewer requests while the server
+ * is slow, and so hides the slow times; this one does not. */
 #include "pace.h"
 
 #include <arpa/inet.h>
@@ -30,7 +30,7 @@
 struct connection {
     int descriptor;
     int64_t due;
-    size_t size; /* of what was read of its answer */
+    size_t size; /* bytes read of its answer */
     char text[ANSWER_MAX + 1];
 };
 
@@ -42,7 +42,7 @@ struct client {
     size_t idle_count;
     struct connection *idle[PACE_CONNECTIONS];
     double *latencies;
-    const char *trouble; /* NULL: none */
+    const char *problem; /* NULL: none */
     struct connection connections[PACE_CONNECTIONS];
 };
 
@@ -82,11 +82,11 @@ static struct client *open_client(const struct pace *pace)
     client->latencies = calloc(pace->count, sizeof *client->latencies);
     client->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (!client->latencies || client->epoll < 0)
-        client->trouble = "the client cannot be opened";
+        client->problem = "the client cannot be opened";
     for (size_t i = 0; i < PACE_CONNECTIONS; i++) {
         client->connections[i].descriptor = -1;
-        if (!client->trouble && !connect_one(client, &client->connections[i]))
-            client->trouble = "no connection";
+        if (!client->problem && !connect_one(client, &client->connections[i]))
+            client->problem = "no connection";
     }
     return client;
 }
@@ -105,7 +105,7 @@ static void close_client(struct client *client)
 
 /* Running. */
 
-/* All that is due, as far as there are connections. */
+/* Sends all due requests, as far as connections are free. */
 static void ask(struct client *client)
 {
     int64_t now = bench_now_ns();
@@ -118,14 +118,14 @@ static void ask(struct client *client)
 
         connection->due = due_of(client, client->asked++);
         connection->size = 0;
-        /* It is small, and nothing else is on its way. */
+        /* The request is small and alone, so one call sends all of it. */
         if (send(connection->descriptor, text, size, MSG_NOSIGNAL) != (ssize_t)size)
-            client->trouble = "a request was not taken";
+            client->problem = "a request was not taken";
     }
 }
 
-/* Whether the answer is complete; what is wrong with it is trouble. */
-static bool is_whole(struct client *client, const struct connection *connection)
+/* Returns true if the answer is complete; notes a wrong answer. */
+static bool is_complete(struct client *client, const struct connection *connection)
 {
     const char *end = strstr(connection->text, HEAD_END);
     const char *length = strcasestr(connection->text, LENGTH);
@@ -134,29 +134,29 @@ static bool is_whole(struct client *client, const struct connection *connection)
     if (!end)
         return false;
     if (strncmp(connection->text, "HTTP/1.1 2", 10) != 0 || !length || length > end) {
-        client->trouble = "an answer is not 2xx";
+        client->problem = "an answer is not 2xx";
         return false;
     }
     whole = (size_t)(end - connection->text) + strlen(HEAD_END) +
             strtoul(length + strlen(LENGTH), NULL, 10);
     if (connection->size > whole || whole > ANSWER_MAX)
-        client->trouble = "an answer is too long";
+        client->problem = "an answer is too long";
     return connection->size == whole;
 }
 
-static void hear(struct client *client, struct connection *connection)
+static void receive(struct client *client, struct connection *connection)
 {
     ssize_t size = recv(
         connection->descriptor, connection->text + connection->size, ANSWER_MAX - connection->size,
         0);
 
     if (size <= 0) {
-        client->trouble = "a connection was lost";
+        client->problem = "a connection was lost";
         return;
     }
     connection->size += (size_t)size;
     connection->text[connection->size] = '\0';
-    if (!is_whole(client, connection))
+    if (!is_complete(client, connection))
         return;
     client->latencies[client->answered++] = (double)(bench_now_ns() - connection->due);
     client->idle[client->idle_count++] = connection;
@@ -177,9 +177,9 @@ static void turn(struct client *client)
     span = (struct timespec){ .tv_sec = wait / 1000000000, .tv_nsec = wait % 1000000000 };
     count = epoll_pwait2(client->epoll, events, PACE_CONNECTIONS, &span, NULL);
     if ((count < 0 && errno != EINTR) || (count == 0 && wait == PATIENCE_NS))
-        client->trouble = "nobody answers";
-    for (int i = 0; i < count && !client->trouble; i++)
-        hear(client, events[i].data.ptr);
+        client->problem = "no answer";
+    for (int i = 0; i < count && !client->problem; i++)
+        receive(client, events[i].data.ptr);
 }
 
 int pace_run(struct bench_lap *lap, const struct pace *pace, struct pace_latency *ret)
@@ -190,10 +190,10 @@ int pace_run(struct bench_lap *lap, const struct pace *pace, struct pace_latency
     if (!client)
         return bench_lap_fail(lap, DET_ERR_NO_MEMORY, "no memory for the client");
     client->start = bench_now_ns();
-    while (!client->trouble && client->answered < pace->count)
+    while (!client->problem && client->answered < pace->count)
         turn(client);
-    if (client->trouble) {
-        r = bench_lap_fail(lap, DET_ERR_IO, "%s", client->trouble);
+    if (client->problem) {
+        r = bench_lap_fail(lap, DET_ERR_IO, "%s", client->problem);
     } else {
         ret->p50_ns = bench_quantile(client->latencies, pace->count, 0.5);
         ret->p99_ns = bench_quantile(client->latencies, pace->count, 0.99);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* pace.h - a client over HTTP that asks at fixed times, whether or not it was answered. */
+/* pace.h - an HTTP client that sends requests at fixed times, without waiting for answers. */
 #ifndef BENCH_PACE_H
 #define BENCH_PACE_H
 
@@ -11,13 +11,13 @@
 
 struct pace {
     const char *url;           /* http://127.0.0.1:PORT */
-    const char *const *wanted; /* whole requests, asked for in turn */
+    const char *const *wanted; /* complete requests, sent in turn */
     size_t wanted_count;
     double per_second;
     uint64_t count; /* of requests */
 };
 
-/* Of one request, from the moment it was due to the last byte of its answer. */
+/* Latency of one request, from its due time to the last byte of its answer. */
 struct pace_latency {
     double p50_ns;
     double p99_ns;

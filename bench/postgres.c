@@ -4,10 +4,10 @@
 /* postgres.c - durable sends to instances in PostgreSQL, beside the same rows by one prepared
  * statement that takes them as arrays.
  *
- * The server is a cluster of this bench's own, with fsync, reached by a socket. The limit writes in
- * batches of so many as ours has senders, on one connection. Ours has submitted sends, which two
- * threads carry out as they do by default, so that one half is made while the other is on its way
- * to the disk. Beside DBOS each has as many under way as it is fastest with. */
+ * The server is the bench's own cluster, with fsync, reached by a socket. The limit writes in
+ * batches with as many rows as ours has senders, on one connection. Ours has submitted sends,
+ * executed by two threads as by default, so that one half is computed while the other is written.
+ * In the comparison with DBOS each has its fastest number of concurrent operations. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,12 +51,12 @@ static int run_ours(struct bench_lap *lap)
     return r < 0 ? bench_lap_fail(lap, r, "%s", det_error_text(r)) : 0;
 }
 
-/* A program of somebody else's, and how many of its operations are under way at once. */
+/* A peer program, and the number of its concurrent operations. */
 struct peer {
     const char *script, *at_once;
 };
 
-/* A peer in a program of its own, on the same server: a workflow, or a job. */
+/* Runs a peer program on the same server: a workflow, or a job. */
 static int run_peer(struct bench_lap *lap)
 {
     const struct peer *peer = lap->argument;
@@ -71,7 +71,7 @@ static int run_peer(struct bench_lap *lap)
     return bench_child_peer(lap, words);
 }
 
-/* A store in a schema of its own, with all instances; free() the URL. */
+/* Opens a store in its own schema, with all instances; free() the URL. */
 static int make_store(char **ret_url, struct det_error *reterr)
 {
     char *url = det_test_postgres_url(server, NULL);
@@ -138,9 +138,9 @@ static const unsigned one = 1, some = 8, many = 32, most = 256;
 static const struct peer dbos = { BENCH_PEERS "/dbos.cjs", "32,128,256" };
 static const struct peer pg_boss = { BENCH_PEERS "/pg_boss.cjs", "32" };
 
-#define RAW_ONE  "arrays by hand, 1 in a statement"
-#define RAW_SOME "arrays by hand, 8 in a statement"
-#define RAW_MANY "arrays by hand, 32 in a statement"
+#define RAW_ONE  "hand-written arrays, 1 in a statement"
+#define RAW_SOME "hand-written arrays, 8 in a statement"
+#define RAW_MANY "hand-written arrays, 32 in a statement"
 #define COMMON   .has_no_allocations = true
 #define DBOS     "DBOS transact, a workflow, best of 32, 128, 256 at once"
 #define GOAL     .goals = { { BENCH_RATIO_MAX, 1.25, NULL } }

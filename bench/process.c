@@ -3,9 +3,9 @@
 
 /* process.c - a process from start to end: spawn, exec and reap of a program that only fails.
  *
- * The limit is posix_spawn() and waitpid() with nothing around them. Ours also leads a group, is
- * given streams and no other descriptor, is watched by a loop, and its group is cleared away. A
- * task is such a child that a supervisor starts again whenever it has failed, without delay. */
+ * The limit is only posix_spawn() and waitpid(). Our child also leads a group, has streams and no
+ * other descriptor, is watched by a loop, and its group is killed. A task is such a child that a
+ * supervisor starts again whenever it has failed, without delay. */
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static void count_line(void *user, const struct det_line *line)
     bench_use(line->size);
 }
 
-/* What a child is given besides the program. */
+/* Options of a child besides the program. */
 struct kind {
     bool has_lines, has_notify;
 };
@@ -95,7 +95,7 @@ static int run_child(struct bench_lap *lap)
     return r < 0 ? bench_lap_fail(lap, r, "%.150s", error.text) : 0;
 }
 
-/* Turns the loop until there were so many restarts. */
+/* Turns the loop until this many restarts. */
 static int turn(struct bench_house *house, uint64_t restarts, struct det_error *error)
 {
     int r = 0;
@@ -130,7 +130,7 @@ static int run_task(struct bench_lap *lap)
 
 #define OPERATIONS 100
 
-static const struct kind quiet = { 0 }, heard = { .has_lines = true },
+static const struct kind quiet = { 0 }, received = { .has_lines = true },
                          noticed = { .has_lines = true, .has_notify = true };
 
 static const struct bench_case cases[] = {
@@ -147,7 +147,7 @@ static const struct bench_case cases[] = {
     { .name = "child with its lines",
       .role = BENCH_OURS,
       .run = run_child,
-      .argument = &heard,
+      .argument = &received,
       .operations = OPERATIONS,
       .goals = { { .kind = BENCH_RATIO_MAX, .value = 1.2 } } },
     { .name = "child with lines and news",

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # Copyright the detent authors
-"""Runs every bench a little, so that none rots: quick.py DETENT_BENCH
+"""Runs a little of every bench, so that each keeps working: quick.py DETENT_BENCH
 
-Nothing is said about speed, but no bench may be silent, no case may fail or take no time,
+Speed is not checked, but every bench must print results, no case may fail or take no time,
 and every line must be an object with its fields.
 """
 import json
@@ -12,7 +12,7 @@ import sys
 
 
 def faults_of(result):
-    """What is wrong with one line of output."""
+    """Yields the faults of one line of output."""
     for name in ("bench", "title", "case", "role", "operation"):
         if not isinstance(result.get(name), str):
             yield f"no {name}"

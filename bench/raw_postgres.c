@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* raw_postgres.c - the rows of a store in PostgreSQL, written by hand.
+/* raw_postgres.c - the rows of a store in PostgreSQL, hand-written.
  *
  *     arrays (binary) --> one statement: UPDATE ... FROM unnest(...) RETURNING --> INSERT
  *
- * All that ours has to find out first is known here: hashes and checksums are any bytes of that
- * size, payload and data those of an event that ours wrote. */
+ * Everything that ours has to look up first is known here: hashes and checksums are any bytes of
+ * that size, payload and data those of an event that ours wrote. */
 #include "raw_postgres.h"
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ static const uint32_t types[RAW_POSTGRES_COLUMNS] = { OID_NUMBER, OID_NUMBER, OI
 
 static const unsigned char hash[32] = "thirty-two bytes that are random";
 
-/* Arrays as the server wants them: big endian. */
+/* Arrays in the server's format: big endian. */
 
 static void put_word(struct det_buffer *buffer, uint32_t word)
 {
@@ -94,7 +94,7 @@ static int run(const struct raw_postgres *raw, const char *text, char *note)
     return 0;
 }
 
-/* The first value, as bytes; their number, or 0. */
+/* Copies the first value as bytes; returns their number, or 0. */
 static size_t read_bytes(const struct raw_postgres *raw, const char *text, unsigned char *target)
 {
     PGresult *result = PQexecParams(raw->connection, text, 0, NULL, NULL, NULL, NULL, 1);
@@ -138,7 +138,8 @@ int raw_postgres_open(
     raw->connection = PQconnectdb(conninfo);
     if (PQstatus(raw->connection) != CONNECTION_OK)
         return fail(raw, NULL, note);
-    /* The plans of ours: in tables it has not counted yet the server does not find them itself. */
+    /* Forces the plans that ours has: the server does not choose them for tables that it has not
+     * analysed. */
     (void)snprintf(
         text, sizeof text,
         "SET search_path = %s; SET enable_hashjoin = off; SET enable_mergejoin = off;"

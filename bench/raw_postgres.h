@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* raw_postgres.h - the least that writes the same rows into the tables of a store in PostgreSQL:
- * one prepared statement that takes a batch as arrays, one connection. */
+/* raw_postgres.h - the least code that writes the same rows into the tables of a store in
+ * PostgreSQL: one prepared statement that takes a batch as arrays, one connection. */
 #ifndef BENCH_RAW_POSTGRES_H
 #define BENCH_RAW_POSTGRES_H
 
@@ -15,7 +15,7 @@
 #define RAW_POSTGRES_COLUMNS 9
 #define RAW_POSTGRES_BYTES   256
 
-/* What it knows of an instance. */
+/* Its data of an instance. */
 struct raw_postgres_row {
     int64_t key, sequence;
 };
@@ -30,12 +30,12 @@ struct raw_postgres {
     size_t payload_size, data_size;
 };
 
-/* A store that detent has made in that schema; one event at least is in it, which tells what a
- * payload and data look like. */
+/* Opens a store that detent has created in that schema; at least one event in it is the pattern of
+ * payload and data. */
 DET_MUST_CHECK int raw_postgres_open(
     struct raw_postgres *raw, const char *conninfo, const char *schema, char *note);
 void raw_postgres_close(struct raw_postgres *raw);
-/* One statement: an event for each of `batch` senders, who have instances of their own. */
+/* Executes one statement: an event for each of `batch` senders, which have separate instances. */
 DET_MUST_CHECK int raw_postgres_write(struct raw_postgres *raw, unsigned batch);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* raw_sqlite.c - the rows of a store, written by hand.
+/* raw_sqlite.c - the rows of a store, hand-written.
  *
- * All that ours has to find out first is known here: hashes and checksums are any bytes of that
- * size, payload and data those of an event that ours wrote. The connection has the settings of
+ * Everything that ours has to look up first is known here: hashes and checksums are any bytes of
+ * that size, payload and data those of an event that ours wrote. The connection has the settings of
  * ours, and checkpoints as ours does. */
 #include "raw_sqlite.h"
 
@@ -61,7 +61,7 @@ static int64_t read_number(const struct raw_sqlite *raw, const char *text)
     return number;
 }
 
-/* Its size, or 0 when there is none that fits. */
+/* Returns its size, or 0 if none fits. */
 static int read_bytes(const struct raw_sqlite *raw, const char *text, unsigned char *target)
 {
     sqlite3_stmt *statement = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* raw_sqlite.h - the least that writes the same rows into the tables of a store: prepared
+/* raw_sqlite.h - the least code that writes the same rows into the tables of a store: prepared
  * statements, one connection, one transaction for each batch. */
 #ifndef BENCH_RAW_SQLITE_H
 #define BENCH_RAW_SQLITE_H
@@ -12,7 +12,7 @@
 
 #define RAW_BYTES_MAX 256
 
-/* What it knows of an instance. */
+/* Its data of an instance. */
 struct raw_row {
     int64_t key, sequence, last_event, started_at;
 };
@@ -29,11 +29,11 @@ struct raw_sqlite {
     int payload_size, data_size;
 };
 
-/* A store that detent has made and that nobody has open now; one event at least is in it, which
- * tells what a payload and data look like. `path` is that of the file. */
+/* Opens a store that detent has created and that is not open; at least one event in it is the
+ * pattern of payload and data. `path` is that of the file. */
 DET_MUST_CHECK int raw_sqlite_open(struct raw_sqlite *raw, const char *path, char *note);
 void raw_sqlite_close(struct raw_sqlite *raw);
-/* One transaction: an event for each of `batch` senders, who have instances of their own. */
+/* Executes one transaction: an event for each of `batch` senders, which have separate instances. */
 DET_MUST_CHECK int raw_sqlite_write(struct raw_sqlite *raw, unsigned batch);
 
 #endif

@@ -8,10 +8,11 @@
  *                                                                                 0 allocations  ok
  *
  * A case with several goals has a line for each. */
-#include <jansson.h>
+#include <math.h>
 #include <string.h>
 
 #include "report.h"
+#include "json/writer.h"
 
 static const char *const roles[] = {
     [BENCH_LIMIT] = "limit",
@@ -147,72 +148,90 @@ void bench_report_table(FILE *file, const struct bench_results *results, bool ha
     (void)fflush(file);
 }
 
-static json_t *goals_json(const struct bench_results *results, const struct bench_result *result)
+static void write_goals(
+    struct det_json_writer *json, const struct bench_results *results,
+    const struct bench_result *result)
 {
-    json_t *goals = json_array();
-
-    for (size_t k = 0; k < BENCH_GOALS_MAX; k++) {
+    det_json_open(json, "goals", '[');
+    for (size_t k = 0; k < BENCH_GOALS_MAX && result->what->goals[k].kind != BENCH_NO_GOAL; k++) {
         char text[96];
-        json_t *met = json_null();
 
-        if (result->what->goals[k].kind == BENCH_NO_GOAL)
-            break;
         bench_goal_text(results, result, &result->what->goals[k], text, sizeof text);
-        if (result->verdicts[k] != BENCH_UNKNOWN)
-            met = json_boolean(result->verdicts[k] == BENCH_MET);
-        json_array_append_new(goals, json_pack("{s:s, s:o}", "goal", text, "met", met));
+        det_json_open(json, NULL, '{');
+        det_json_text(json, "goal", text);
+        if (result->verdicts[k] == BENCH_UNKNOWN)
+            det_json_null(json, "met");
+        else
+            det_json_bool(json, "met", result->verdicts[k] == BENCH_MET);
+        det_json_close(json, '}');
     }
-    return goals;
+    det_json_close(json, ']');
 }
 
-static void add_numbers(
-    json_t *object, const struct bench_results *results, const struct bench_result *result)
+/* With the precision of a measurement. */
+static void write_real(struct det_json_writer *json, const char *key, double number)
+{
+    char text[32];
+    int size = snprintf(text, sizeof text, "%.6g", number);
+
+    if (isfinite(number))
+        det_json_raw(json, key, text, (size_t)size);
+}
+
+static void write_numbers(
+    struct det_json_writer *json, const struct bench_results *results,
+    const struct bench_result *result)
 {
     const struct bench_result *other = bench_baseline(results, result);
 
-    json_object_set_new(object, "median_ns", json_real(result->median));
-    json_object_set_new(object, "p10_ns", json_real(result->p10));
-    json_object_set_new(object, "p90_ns", json_real(result->p90));
-    json_object_set_new(object, "rounds", json_integer(results->rounds));
+    write_real(json, "median_ns", result->median);
+    write_real(json, "p10_ns", result->p10);
+    write_real(json, "p90_ns", result->p90);
+    det_json_number(json, "rounds", results->rounds);
     if (results->bench->has_processor && result->processor > 0)
-        json_object_set_new(object, "processor_ns", json_real(result->processor));
+        write_real(json, "processor_ns", result->processor);
     if (results->bench->has_processor && result->processor_ratio > 0)
-        json_object_set_new(object, "processor_ratio", json_real(result->processor_ratio));
+        write_real(json, "processor_ratio", result->processor_ratio);
     if (!result->what->is_latency)
-        json_object_set_new(object, "per_second", json_real(1e9 / result->median));
+        write_real(json, "per_second", 1e9 / result->median);
     if (result->what->bytes > 0)
-        json_object_set_new(
-            object, "mb_per_second", json_real(1e3 * result->what->bytes / result->median));
+        write_real(json, "mb_per_second", 1e3 * result->what->bytes / result->median);
     if (!result->what->has_no_allocations)
-        json_object_set_new(object, "allocations", json_real(result->allocations));
+        write_real(json, "allocations", result->allocations);
     if (result->kept_bytes > 0)
-        json_object_set_new(object, "kept_bytes", json_real(result->kept_bytes));
+        write_real(json, "kept_bytes", result->kept_bytes);
     if (other) {
-        json_object_set_new(object, "ratio", json_real(result->ratio));
-        json_object_set_new(object, "against", json_string(other->what->name));
+        write_real(json, "ratio", result->ratio);
+        det_json_text(json, "against", other->what->name);
     }
-    json_object_set_new(object, "goals", goals_json(results, result));
+    write_goals(json, results, result);
 }
 
 void bench_report_json(FILE *file, const struct bench_results *results)
 {
+    struct det_json_writer json;
+
+    det_json_writer_init(&json, NULL);
     for (size_t i = 0; i < results->count; i++) {
         const struct bench_result *result = &results->items[i];
-        json_t *object = json_pack(
-            "{s:s, s:s, s:s, s:s, s:s, s:s}", "bench", results->name, "title",
-            results->bench->title, "case", result->what->name, "role", roles[result->what->role],
-            "operation", results->bench->operation, "file_system", bench_file_system());
 
+        det_json_writer_clear(&json);
+        det_json_open(&json, NULL, '{');
+        det_json_text(&json, "bench", results->name);
+        det_json_text(&json, "title", results->bench->title);
+        det_json_text(&json, "case", result->what->name);
+        det_json_text(&json, "role", roles[result->what->role]);
+        det_json_text(&json, "operation", results->bench->operation);
+        det_json_text(&json, "file_system", bench_file_system());
         if (result->code == 0)
-            add_numbers(object, results, result);
+            write_numbers(&json, results, result);
         else
-            json_object_set_new(
-                object, result->code == DET_ERR_UNSUPPORTED ? "skipped" : "failed",
-                json_string(result->note));
-        (void)json_dumpf(object, file, JSON_COMPACT | JSON_REAL_PRECISION(6));
-        (void)fputc('\n', file);
-        json_decref(object);
+            det_json_text(
+                &json, result->code == DET_ERR_UNSUPPORTED ? "skipped" : "failed", result->note);
+        det_json_close(&json, '}');
+        (void)fprintf(file, "%s\n", det_buffer_text(&json.text));
     }
+    det_json_writer_deinit(&json);
     (void)fflush(file);
 }
 

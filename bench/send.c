@@ -3,13 +3,13 @@
 
 /* send.c - sends to instances in memory: lookup by id, guard, hooks, data, history, timer, commit.
  *
- * The limits are the least that any of it can be: the instance is looked up by its id in a table of
- * hashes, takes its step, and changes its data; first with no other thread to mind, so that the
- * processor waits for the memory of several instances at once; then each under a lock, with a row
- * for the event in a ring of the instance's own, which is what fills the memory.
+ * The limits are the least possible work: the instance is looked up by its id in a hash table,
+ * steps, and changes its data; first without locks, so that the processor waits for the memory of
+ * several instances at once; then each under a lock, with a row for the event in a ring of the
+ * instance, which fills the memory.
  *
- * An instance keeps its last 64 events and allocates until it has as many, which with 100,000 of
- * them lasts for the whole bench: a few allocations per hundred sends there are that. */
+ * An instance keeps its last 64 events and allocates until it has as many, which with 100,000
+ * instances lasts for the whole bench: hence a few allocations per hundred sends. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,10 +39,10 @@ struct plain {
 static struct load load;
 static struct det_map map;
 static struct plain *plains;
-static uint32_t *order; /* which instance is next, random */
+static uint32_t *order; /* order of the instances, random */
 
-/* How one case sends: to the ring, or to those who swing, which are the second half. */
-struct way {
+/* The target of a case: the ring, or the swinging instances, which are the second half. */
+struct method {
     unsigned threads;
     uint32_t instances;
     bool is_plain;
@@ -51,7 +51,7 @@ struct way {
 /* One sender: its part of the order. */
 struct sender {
     pthread_t thread;
-    const struct way *way;
+    const struct method *method;
     uint64_t first, count;
     int r;
 };
@@ -75,8 +75,8 @@ static int run_plain(struct bench_lap *lap)
     return 0;
 }
 
-/* With the lock that keeps others away while one is changed: the processor cannot look for the next
- * instance while it still waits for this one. And the event is recorded. */
+/* With a lock around each change: the processor cannot look up the next instance while it still
+ * waits for this one. And the event is recorded. */
 static int run_recorded(struct bench_lap *lap)
 {
     pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -100,11 +100,11 @@ static void *send_part(void *argument)
     struct sender *sender = argument;
 
     for (uint64_t i = sender->first; i < sender->first + sender->count && sender->r == 0; i++) {
-        const struct way *way = sender->way;
-        uint32_t first = way->is_plain ? INSTANCES : 0;
-        const char *id = load.ids[first + order[i % ORDER] % way->instances];
+        const struct method *method = sender->method;
+        uint32_t first = method->is_plain ? INSTANCES : 0;
+        const char *id = load.ids[first + order[i % ORDER] % method->instances];
         const struct amount amount = { .amount = i };
-        struct load_event event = way->is_plain ? load_swing(amount) : load_next(amount);
+        struct load_event event = method->is_plain ? load_swing(amount) : load_next(amount);
         struct det_sent sent;
 
         sender->r = load_send(load.runtime, id, event, &sent);
@@ -112,27 +112,27 @@ static void *send_part(void *argument)
     return NULL;
 }
 
-/* The first sender is this thread, the others are threads of their own. */
+/* The first sender is this thread, each other one a separate thread. */
 static int run_sends(struct bench_lap *lap)
 {
-    const struct way *way = lap->argument;
-    uint64_t part = lap->operations / way->threads;
+    const struct method *method = lap->argument;
+    uint64_t part = lap->operations / method->threads;
     struct sender senders[2] = { 0 };
     int r = 0;
 
-    lap->operations = part * way->threads;
+    lap->operations = part * method->threads;
     bench_lap_begin(lap);
-    for (unsigned i = 0; i < way->threads; i++) {
+    for (unsigned i = 0; i < method->threads; i++) {
         senders[i] =
-            (struct sender){ .way = way, .first = (uint64_t)i * (ORDER / 2), .count = part };
+            (struct sender){ .method = method, .first = (uint64_t)i * (ORDER / 2), .count = part };
         if (i > 0 && pthread_create(&senders[i].thread, NULL, send_part, &senders[i]) != 0)
             return bench_lap_fail(lap, DET_ERR_NO_MEMORY, "no thread");
     }
     send_part(&senders[0]);
-    for (unsigned i = 1; i < way->threads; i++)
+    for (unsigned i = 1; i < method->threads; i++)
         (void)pthread_join(senders[i].thread, NULL);
     bench_lap_end(lap);
-    for (unsigned i = 0; i < way->threads; i++)
+    for (unsigned i = 0; i < method->threads; i++)
         r = r < 0 ? r : senders[i].r;
     return r < 0 ? bench_lap_fail(lap, r, "%s", det_error_text(r)) : 0;
 }
@@ -191,10 +191,10 @@ static int open_send(char *note)
     return 0;
 }
 
-static const struct way one_many = { 1, INSTANCES, false }, one_few = { 1, SMALL, false },
-                        two_many = { 2, INSTANCES, false }, two_few = { 2, SMALL, false },
-                        plain_many = { 1, INSTANCES, true }, plain_few = { 1, SMALL, true },
-                        plain_two = { 2, INSTANCES, true };
+static const struct method one_many = { 1, INSTANCES, false }, one_few = { 1, SMALL, false },
+                           two_many = { 2, INSTANCES, false }, two_few = { 2, SMALL, false },
+                           plain_many = { 1, INSTANCES, true }, plain_few = { 1, SMALL, true },
+                           plain_two = { 2, INSTANCES, true };
 
 #define GOAL                        \
     {                               \

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* services.c - a service that ends, and how soon it runs again: beside runit and s6.
+/* services.c - time until a service that ended runs again, beside runit and s6.
  *
- *     exits    the service ends as soon as it has started. Both peers then let a second pass, which
- *              cannot be changed; ours does so if its policy says so, and here it says no delay.
- *     killed   it has run for more than a second, after which runit does not hold it back. The time
- *              is that from the signal to the first line of the next one. Not for s6, which lets a
- *              second pass after any end.
+ *     exits    the service ends as soon as it has started. Both peers then wait for a second, which
+ *              cannot be changed; ours waits as its policy says, here not at all.
+ *     killed   it has run for more than a second, after which runit does not delay it. The time is
+ *              that from the signal to the first line of the next process. Not for s6, which waits
+ *              for a second after any end.
  *
- * Everybody runs the same two scripts, which begin with a line that says the number of their
- * process. A peer is a process of its own for each service, and a folder with the script as `run`;
- * at the end of a lap both are killed. Rounds are few because the peers wait; what a restart of
- * ours costs beside a bare one is measured with more of them in process.c. */
+ * All run the same two scripts, which begin with a line with their process number. A peer is a
+ * separate process for each service, and a folder with the script as `run`; at the end of a lap
+ * both are killed. Rounds are few because the peers wait; process.c compares the cost of our
+ * restart with a bare one in more rounds. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -33,14 +33,14 @@
 
 static const char exits_script[] = "#!/bin/sh\necho $$\nexit 1\n";
 static const char killed_script[] = "#!/bin/sh\necho $$\nexec sleep 60\n";
-/* Where they are. */
+/* Paths of the scripts. */
 static char exits_path[BENCH_PATH_MAX], killed_path[BENCH_PATH_MAX];
 
 /* A process whose output we read: a service by itself, or a supervisor with a service. */
 struct child {
     pid_t number;
-    int output;    /* 0: there is no such process */
-    pid_t service; /* the last that was heard of */
+    int output;    /* 0: no process */
+    pid_t service; /* the last one reported */
 };
 
 static int child_start(struct child *child, const char *const *words)
@@ -66,7 +66,7 @@ static int child_start(struct child *child, const char *const *words)
 }
 
 /* Reads the line that a service begins with. */
-static int child_hear(struct child *child)
+static int child_receive(struct child *child)
 {
     struct pollfd look = { .fd = child->output, .events = POLLIN };
     char line[32];
@@ -90,7 +90,7 @@ static void child_reap(struct child *child)
     child->output = 0;
 }
 
-/* By hand. */
+/* Without a supervisor. */
 static int run_exits_by_hand(struct bench_lap *lap)
 {
     const char *const words[] = { exits_path, NULL };
@@ -101,7 +101,7 @@ static int run_exits_by_hand(struct bench_lap *lap)
     for (uint64_t i = 0; i < lap->operations && r == 0; i++) {
         r = child_start(&child, words);
         if (r == 0) {
-            r = child_hear(&child);
+            r = child_receive(&child);
             child_reap(&child);
         }
     }
@@ -117,14 +117,14 @@ static int run_killed_by_hand(struct bench_lap *lap)
 
     r = child_start(&child, words);
     if (r == 0)
-        r = child_hear(&child);
+        r = child_receive(&child);
     bench_lap_begin(lap);
     for (uint64_t i = 0; i < lap->operations && r == 0; i++) {
         (void)kill(child.number, SIGKILL);
         child_reap(&child);
         r = child_start(&child, words);
         if (r == 0)
-            r = child_hear(&child);
+            r = child_receive(&child);
     }
     bench_lap_end(lap);
     if (child.output) {
@@ -135,30 +135,30 @@ static int run_killed_by_hand(struct bench_lap *lap)
 }
 
 /* Ours. */
-struct heard {
+struct received {
     struct bench_house house;
     pid_t service;
 };
 
-static void hear(void *user, const struct det_line *line)
+static void receive(void *user, const struct det_line *line)
 {
-    struct heard *heard = user;
+    struct received *received = user;
 
-    heard->house.calls++;
-    heard->service = 0;
+    received->house.calls++;
+    received->service = 0;
     for (size_t i = 0; i < line->size; i++)
-        heard->service = heard->service * 10 + (line->text[i] - '0');
+        received->service = received->service * 10 + (line->text[i] - '0');
 }
 
 /* One start after the other, each time after the end of the service that runs. */
-static int measure_killed(struct bench_lap *lap, struct heard *heard, struct det_error *error)
+static int measure_killed(struct bench_lap *lap, struct received *received, struct det_error *error)
 {
     int r = 0;
 
     bench_lap_begin(lap);
     for (uint64_t i = 0; i < lap->operations && r == 0; i++) {
-        (void)kill(heard->service, SIGKILL);
-        r = bench_house_turn(&heard->house, heard->house.calls + 1, error);
+        (void)kill(received->service, SIGKILL);
+        r = bench_house_turn(&received->house, received->house.calls + 1, error);
     }
     bench_lap_end(lap);
     return r;
@@ -173,20 +173,21 @@ static int run_ours(struct bench_lap *lap)
         .policy = { .backoff = { .first = DET_NO_DELAY } },
     };
     struct det_error error = { .code = 0 };
-    struct heard heard;
+    struct received received;
     int r;
 
     r = bench_house_open(
-        &heard.house, (struct det_tasks_options){ .on_line = hear, .user = &heard }, &error);
+        &received.house, (struct det_tasks_options){ .on_line = receive, .user = &received },
+        &error);
     if (r == 0)
-        r = bench_house_add(&heard.house, 1, &spec, &error);
+        r = bench_house_add(&received.house, 1, &spec, &error);
     if (r == 0)
-        r = bench_house_turn(&heard.house, 1, &error);
+        r = bench_house_turn(&received.house, 1, &error);
     if (r == 0 && path == killed_path)
-        r = measure_killed(lap, &heard, &error);
+        r = measure_killed(lap, &received, &error);
     else if (r == 0)
-        r = bench_house_lap(lap, &heard.house, &error);
-    bench_house_close(&heard.house);
+        r = bench_house_lap(lap, &received.house, &error);
+    bench_house_close(&received.house);
     return r < 0 ? bench_house_fail(lap, &error) : 0;
 }
 
@@ -196,7 +197,7 @@ struct peer {
     bool is_killed;
 };
 
-/* A folder for the service with this number; it stays for the laps that follow. */
+/* Creates a folder for the service with this number; it stays for the following laps. */
 static int folder_for(const struct peer *peer, unsigned number, char *path)
 {
     char name[64], run[BENCH_PATH_MAX + 8];
@@ -220,10 +221,10 @@ static int peer_start(struct child *child, const struct peer *peer, unsigned num
     r = folder_for(peer, number, path);
     if (r == 0)
         r = child_start(child, words);
-    return r < 0 ? r : child_hear(child);
+    return r < 0 ? r : child_receive(child);
 }
 
-/* The service that was killed is one that still ran: its number is nobody else's. */
+/* The killed service was still running, so its number is not reused. */
 static void peer_end(struct child *child, const struct peer *peer)
 {
     if (!child->output)
@@ -245,7 +246,7 @@ static int measure_peer(struct bench_lap *lap, struct child *children, bool is_k
     for (uint64_t i = 0; i < lap->operations && r == 0; i++) {
         if (is_killed)
             (void)kill(children[i].service, SIGKILL);
-        r = child_hear(is_killed ? &children[i] : children);
+        r = child_receive(is_killed ? &children[i] : children);
     }
     bench_lap_end(lap);
     return r;
@@ -282,11 +283,11 @@ static int write_scripts(char *note)
 static const struct peer runit_exits = { "runsv", false }, runit_killed = { "runsv", true };
 static const struct peer s6_exits = { "s6-supervise", false };
 
-#define KILLED "killed: by hand"
+#define KILLED "killed: hand-written"
 #define PEER   BENCH_PEER, run_peer
 
 static const struct bench_case cases[] = {
-    { "exits: by hand", BENCH_LIMIT, run_exits_by_hand, NULL, 50, .clock = BENCH_WALL },
+    { "exits: hand-written", BENCH_LIMIT, run_exits_by_hand, NULL, 50, .clock = BENCH_WALL },
     { "exits: a task", BENCH_OURS, run_ours, exits_path, 50,
       .goals = { { BENCH_AHEAD_OF, 0, "exits: runit" }, { BENCH_AHEAD_OF, 0, "exits: s6" } } },
     { "exits: runit", PEER, &runit_exits, 1, .has_no_allocations = true },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sim.c - how fast a simulated world runs: steps of its scheduler, days of its clock, sends. */
+/* sim.c - speed of a simulated world: steps of its scheduler, days of its clock, sends. */
 #include <detent/sim.h>
 
 #include "bench.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite.c - durable sends to instances in a SQLite file, beside the same rows written by hand.
+/* sqlite.c - durable sends to instances in a SQLite file, beside the same rows in hand-written SQL.
  *
- * The limit writes the rows that ours writes, in batches of so many as ours has senders. Ours finds
- * the instance, asks the definition, changes the data, encodes, hashes, and tells each sender once
- * its event is on the disk.
+ * The limit writes the rows that ours writes, in batches with as many rows as ours has senders.
+ * Ours finds the instance, reads the definition, changes the data, encodes, hashes, and notifies
+ * each sender once its event is on the disk.
  *
- * The senders are submitted sends, of which so many are under way; 64 threads that wait, each for
- * its own send, are shown because they are what many programs have. */
+ * The senders are that many concurrent submitted sends; 64 threads that wait, each for its own
+ * send, are shown because many programs work like this. */
 #include <stdio.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ static int run_blocked(struct bench_lap *lap)
     return end_lap(lap, book_block(&book, *senders, lap->operations));
 }
 
-/* A store with all instances, each with an event, in a file of its own. */
+/* Opens a store with all instances, each with an event, in its own file. */
 static int make_store(const char *name, char *path, struct det_error *reterr)
 {
     char url[BENCH_PATH_MAX + 16];
@@ -109,8 +109,8 @@ static int open_sqlite(char *note)
 
 static const unsigned one = 1, many = SENDERS;
 
-#define RAW_SINGLE  "SQLite by hand, one at a time"
-#define RAW_MANY    "SQLite by hand, 64 in a transaction"
+#define RAW_SINGLE  "hand-written SQL, one at a time"
+#define RAW_MANY    "hand-written SQL, 64 in a transaction"
 #define OURS_SINGLE "one sender"
 
 static const struct bench_case cases[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* statistics.c - the middle and the spread of a few samples. */
+/* statistics.c - the median and the spread of a few samples. */
 #include <stdlib.h>
 
 #include "base/assert.h"

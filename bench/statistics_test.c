@@ -5,7 +5,7 @@
 #include "lib/test.h"
 #include "statistics.h"
 
-static void the_middle_of_an_odd_number_of_samples_is_one_of_them(void **state)
+static void median_of_an_odd_count_is_a_sample(void **state)
 {
     double samples[] = { 9, 1, 5 };
 
@@ -13,7 +13,7 @@ static void the_middle_of_an_odd_number_of_samples_is_one_of_them(void **state)
     assert_true(bench_quantile(samples, 3, 0.5) == 5);
 }
 
-static void the_middle_of_an_even_number_of_samples_lies_between_two(void **state)
+static void median_of_an_even_count_lies_between_two_samples(void **state)
 {
     double samples[] = { 4, 1, 2, 8 };
 
@@ -21,7 +21,7 @@ static void the_middle_of_an_even_number_of_samples_lies_between_two(void **stat
     assert_true(bench_quantile(samples, 4, 0.5) == 3);
 }
 
-static void the_ends_are_the_least_and_the_greatest_sample(void **state)
+static void extreme_quantiles_are_the_least_and_greatest_sample(void **state)
 {
     double samples[] = { 4, 1, 2, 8 };
 
@@ -53,7 +53,7 @@ static void take_quantile_of_nothing(void *argument)
     (void)bench_quantile(argument, 0, 0.5);
 }
 
-static void the_quantile_of_nothing_is_a_mistake(void **state)
+static void quantile_of_no_samples_aborts(void **state)
 {
     double samples[] = { 0 };
 
@@ -64,12 +64,12 @@ static void the_quantile_of_nothing_is_a_mistake(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_middle_of_an_odd_number_of_samples_is_one_of_them),
-        cmocka_unit_test(the_middle_of_an_even_number_of_samples_lies_between_two),
-        cmocka_unit_test(the_ends_are_the_least_and_the_greatest_sample),
+        cmocka_unit_test(median_of_an_odd_count_is_a_sample),
+        cmocka_unit_test(median_of_an_even_count_lies_between_two_samples),
+        cmocka_unit_test(extreme_quantiles_are_the_least_and_greatest_sample),
         cmocka_unit_test(a_tenth_of_eleven_samples_is_the_second),
         cmocka_unit_test(one_sample_is_every_quantile),
-        cmocka_unit_test(the_quantile_of_nothing_is_a_mistake),
+        cmocka_unit_test(quantile_of_no_samples_aborts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

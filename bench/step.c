@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* step.c - one event through the order machine: which transition, and the state afterwards.
+/* step.c - one event through the order machine: the transition and the next state.
  *
- * Every case takes the same events, walks through the machine that begin anew every WALK events:
- * three in four are events that the state takes, the fourth is any. Peers read them from a file,
- * one byte each. The hand-written tables are compared with the machine before anything is measured,
- * so all do the same work. */
+ * Every case has the same events: walks through the machine that restart every WALK events; three
+ * in four are events that the state accepts, the fourth is any. Peers read them from a file, one
+ * byte each. The hand-written tables are compared with the machine before anything is measured, so
+ * all do the same work. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ struct walker {
     uint64_t outcomes[4];
 };
 
-/* The machine by hand, as a table: two bytes a cell, empty where the event is not taken. */
+/* The hand-written machine as a table: two bytes a cell, empty if the event is not accepted. */
 struct cell {
     uint8_t outcome, to;
 };
@@ -58,7 +58,7 @@ static const struct cell table[order_state_count][order_event_count] = {
     GOES(REFUNDING, REFUNDED, CANCELLED),
     GOES(CANCELLED, CHARGED, REFUNDING),
 };
-/* The same with every cell filled: an event that is not taken leads back to its state. */
+/* The same with every cell filled: an event that is not accepted leads back to its state. */
 static struct cell filled[order_state_count][order_event_count];
 
 static void fill_table(void)
@@ -72,8 +72,8 @@ static void fill_table(void)
     }
 }
 
-/* `to`, or where it stands when the event is not taken. There is no branch, since whether an event
- * is taken cannot be foreseen. */
+/* `to`, or the same state if the event is not accepted. Without a branch, since the processor
+ * cannot predict whether an event is accepted. */
 static inline unsigned next_state(unsigned state, unsigned outcome, unsigned to)
 {
     unsigned taken = 0u - (outcome != DET_OUTCOME_UNHANDLED);
@@ -122,7 +122,7 @@ static void untaken(struct walker *walker)
     walker->outcomes[DET_OUTCOME_UNHANDLED]++;
 }
 
-/* The machine by hand, as people write it. The default is what makes it short. */
+/* The hand-written machine as people write it. The default makes it short. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wswitch-enum"
 
@@ -287,7 +287,7 @@ static int run_xstate(struct bench_lap *lap)
     return run_peer(lap, "node", BENCH_PEERS "/xstate.cjs");
 }
 
-/* An event that `state` takes, or any when it takes none. */
+/* Returns an event that `state` accepts, or any if it accepts none. */
 static unsigned pick_taken(unsigned state, uint64_t *seed)
 {
     unsigned taken[order_event_count];
@@ -320,7 +320,7 @@ static void make_events(void)
     }
 }
 
-/* Whether the hand-written machines and the one that was read say the same as the template's. */
+/* True if the hand-written machines and the one that was read equal the template's. */
 static bool is_same_everywhere(char *note)
 {
     for (unsigned cell = 0; cell < order_state_count * order_event_count; cell++) {

@@ -3,10 +3,10 @@
 
 /* tasks.c - restarts, lifecycles, and a hundred thousand registered tasks.
  *
- * The limit of a restart is a loop that calls a function again, through a heap of timers, as one
- * would write it by hand. Ours has the policy, the backoff with jitter, and the events on the bus
- * beside it. So many tasks wait for so short a time that the loop never sleeps. The supervisor of
- * Erlang/OTP has no backoff and tells nobody; its time is that of the clock on the wall. */
+ * The limit of a restart is a loop that calls a function again, through a heap of timers, as
+ * hand-written code would. Ours also has the policy, the backoff with jitter, and the events on the
+ * bus. Many tasks wait for a short time, so the loop never sleeps. The supervisor of Erlang/OTP has
+ * no backoff and publishes nothing; its time is wall time. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #define MANY   100000
 #define ERLANG "Erlang supervisor, 1,000 children"
 
-/* By hand: a function that fails, a deadline in a heap, the next one that is due. */
+/* Hand-written: a function that fails, a deadline in a heap, the next one that is due. */
 struct by_hand {
     struct det_heap_node node;
     int (*step)(void *argument);
@@ -61,11 +61,11 @@ static int run_by_hand(struct bench_lap *lap)
     return 0;
 }
 
-static int told(void *user, const struct det_task_event *event)
+static int reported(void *user, const struct det_task_event *event)
 {
     struct bench_house *house = user;
 
-    house->told += event->sequence;
+    house->reported += event->sequence;
     return 0;
 }
 
@@ -76,7 +76,7 @@ static int listen(struct bench_house *house, struct det_error *error)
     return det_bus_subscribe(
         det_tasks_bus(house->tasks),
         &(struct det_subscriber){
-            .delivery = DET_DELIVER_LOOP, .capacity = 65536, .on_event = told, .user = house },
+            .delivery = DET_DELIVER_LOOP, .capacity = 65536, .on_event = reported, .user = house },
         &subscription, error);
 }
 
@@ -89,7 +89,7 @@ static int fails(struct det_task_context *context, void *argument)
     return DET_ERR_IO;
 }
 
-/* So many restarts of so many tasks that always fail, each after its backoff. */
+/* This many restarts of this many tasks that always fail, each after its backoff. */
 static int measure_restarts(
     struct bench_lap *lap, struct bench_house *house, uint32_t count, struct det_error *error)
 {
@@ -110,7 +110,7 @@ static int measure_restarts(
 
 struct restarts {
     uint32_t tasks;
-    bool is_heard;
+    bool is_received;
 };
 
 static int run_restarts(struct bench_lap *lap)
@@ -121,7 +121,7 @@ static int run_restarts(struct bench_lap *lap)
     int r;
 
     r = bench_house_open(&house, (struct det_tasks_options){ 0 }, &error);
-    if (r == 0 && restarts->is_heard)
+    if (r == 0 && restarts->is_received)
         r = listen(&house, &error);
     if (r == 0)
         r = measure_restarts(lap, &house, restarts->tasks, &error);
@@ -162,13 +162,13 @@ static int measure_lives(struct bench_lap *lap, struct bench_house *house, struc
 
 static int run_lives(struct bench_lap *lap)
 {
-    const bool *is_heard = lap->argument;
+    const bool *is_received = lap->argument;
     struct det_error error = { .code = 0 };
     struct bench_house house;
     int r;
 
     r = bench_house_open(&house, (struct det_tasks_options){ 0 }, &error);
-    if (r == 0 && *is_heard)
+    if (r == 0 && *is_received)
         r = listen(&house, &error);
     if (r == 0)
         r = measure_lives(lap, &house, &error);
@@ -183,7 +183,7 @@ static int waits(struct det_task_context *context, void *argument)
     return det_task_is_cancelled(context) ? DET_ERR_CANCELLED : DET_STEP_WAIT;
 }
 
-/* Bytes that malloc() has given away, with what it takes for itself. */
+/* Bytes that malloc() has allocated, including its own overhead. */
 static double heap_bytes(void)
 {
     struct mallinfo2 info = mallinfo2();
@@ -255,13 +255,13 @@ static int run_erlang(struct bench_lap *lap)
     return bench_child_peer(lap, words);
 }
 
-static const bool is_heard = true, is_not_heard = false;
+static const bool is_received = true, is_not_received = false;
 static const struct restarts restarts_of_1000 = { 1000, true };
 static const struct restarts restarts_of_10000 = { TASKS, true };
 static const struct restarts restarts_unheard = { TASKS, false };
 
 static const struct bench_case cases[] = {
-    { "restart by hand, a heap", BENCH_LIMIT, run_by_hand, NULL, 100000, .clock = BENCH_OWN },
+    { "hand-written restart, a heap", BENCH_LIMIT, run_by_hand, NULL, 100000, .clock = BENCH_OWN },
     { "restart, 1,000 tasks", BENCH_OURS, run_restarts, &restarts_of_1000, 100000,
       .clock = BENCH_OWN,
       .goals = { { BENCH_NS_MAX, 700, NULL },
@@ -269,11 +269,11 @@ static const struct bench_case cases[] = {
                  { BENCH_ALLOCATIONS_MAX, 0, NULL } } },
     { "restart, 10,000 tasks", BENCH_OURS, run_restarts, &restarts_of_10000, 100000,
       .clock = BENCH_OWN, .goals = { { BENCH_NS_MAX, 700, NULL } } },
-    { "the same, nobody listens", BENCH_OURS, run_restarts, &restarts_unheard, 100000,
+    { "the same, no subscriber", BENCH_OURS, run_restarts, &restarts_unheard, 100000,
       .clock = BENCH_OWN },
-    { "lifecycle, one subscriber", BENCH_OURS, run_lives, &is_heard, 50000, .clock = BENCH_OWN,
+    { "lifecycle, one subscriber", BENCH_OURS, run_lives, &is_received, 50000, .clock = BENCH_OWN,
       .goals = { { BENCH_NS_MAX, 2000, NULL } } },
-    { "lifecycle, nobody listens", BENCH_OURS, run_lives, &is_not_heard, 50000,
+    { "lifecycle, no subscriber", BENCH_OURS, run_lives, &is_not_received, 50000,
       .clock = BENCH_OWN },
     { "add, 100,000 registered", BENCH_OURS, run_add, NULL, MANY, .clock = BENCH_OWN,
       .goals = { { BENCH_BYTES_MAX, 512, NULL } } },

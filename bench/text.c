@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* text.c - sends to an instance in memory whose data has a text of 40 bytes, declared with 64 bytes
- * and with 200,000: a send is to cost by what is used. */
+ * and with 200,000: the cost of a send must depend on the used size. */
 #include <detent/runtime.h>
 
 #include "bench.h"
@@ -87,9 +87,9 @@ static int open_text(char *note)
     if (r == 0)
         r = det_runtime_serve(runtime, &text_large_machine, NULL);
     if (r == 0)
-        r = det_runtime_start(runtime, &text_small_machine, "one", &small, NULL, NULL);
+        r = det_runtime_start(runtime, &text_small_machine, "one", &small, NULL, NULL, NULL);
     if (r == 0)
-        r = det_runtime_start(runtime, &text_large_machine, "one", &large, NULL, NULL);
+        r = det_runtime_start(runtime, &text_large_machine, "one", &large, NULL, NULL, NULL);
     if (r < 0)
         close_text();
     return r;

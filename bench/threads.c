@@ -4,7 +4,7 @@
 /* threads.c - tasks from another thread than the one that owns them: added, cancelled, submitted to
  * slots, restarted; beside taskvisor on a Tokio runtime with two worker threads.
  *
- * The supervisor has a thread of its own. Measured is from the first call to the last answer. */
+ * The supervisor has its own thread. The time is that from the first call to the last answer. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,11 +25,11 @@
 #define PEER_SLOTS   "taskvisor: 256, 8 slots"
 #define PEER_RESTART "taskvisor: restart"
 
-struct way {
+struct method {
     unsigned size;     /* tasks of one round */
-    unsigned slots;    /* 0: they are added to none */
-    bool is_cancelled; /* and waited for; else they end by themselves */
-    bool is_unwatched; /* nobody waits for their ends */
+    unsigned slots;    /* 0: no slot */
+    bool is_cancelled; /* then waited for; else they end without a request */
+    bool is_unwatched; /* without a wait for their ends */
     bool is_function;  /* on the pool; else a step */
     bool is_posted;    /* without an answer */
 };
@@ -49,7 +49,7 @@ static int waits(struct det_task_context *context, void *argument)
 
 struct pool {
     struct det_tasks *tasks;
-    const struct way *way;
+    const struct method *method;
     struct det_waiter *waiters[BATCH];
     uint64_t count; /* so far: names are not used twice */
 };
@@ -58,10 +58,10 @@ static struct det_task_spec spec_of(const struct pool *pool, const char *name)
 {
     struct det_task_spec spec = { .name = name, .policy = { .restart = DET_RESTART_NEVER } };
 
-    if (pool->way->is_function)
+    if (pool->method->is_function)
         spec.function = ends;
     else
-        spec.step = pool->way->is_cancelled ? waits : ends;
+        spec.step = pool->method->is_cancelled ? waits : ends;
     return spec;
 }
 
@@ -72,8 +72,8 @@ static int submit_one(struct pool *pool, struct det_waiter **waiter, struct det_
 
     (void)snprintf(name, sizeof name, "task-%llu", (unsigned long long)pool->count);
     (void)snprintf(
-        slot, sizeof slot, "slot-%llu", (unsigned long long)(pool->count % pool->way->slots));
-    if (pool->way->is_posted)
+        slot, sizeof slot, "slot-%llu", (unsigned long long)(pool->count % pool->method->slots));
+    if (pool->method->is_posted)
         return det_slot_post_submit(
             pool->tasks, &(struct det_submission){ .slot = slot, .task = &spec }, NULL);
     return det_slot_submit(
@@ -88,7 +88,7 @@ static int add_one(struct pool *pool, struct det_waiter **waiter, struct det_err
     int r;
 
     (void)snprintf(name, sizeof name, "task-%llu", (unsigned long long)pool->count);
-    if (!pool->way->is_cancelled)
+    if (!pool->method->is_cancelled)
         return det_tasks_add(pool->tasks, &spec, waiter, NULL, error);
     r = det_tasks_add(pool->tasks, &spec, NULL, &id, error);
     if (r == 0)
@@ -98,17 +98,17 @@ static int add_one(struct pool *pool, struct det_waiter **waiter, struct det_err
 
 static int begin_one(struct pool *pool, unsigned i, struct det_error *error)
 {
-    struct det_waiter **waiter = pool->way->is_unwatched ? NULL : &pool->waiters[i];
+    struct det_waiter **waiter = pool->method->is_unwatched ? NULL : &pool->waiters[i];
 
     pool->count++;
-    return pool->way->slots > 0 ? submit_one(pool, waiter, error) : add_one(pool, waiter, error);
+    return pool->method->slots > 0 ? submit_one(pool, waiter, error) : add_one(pool, waiter, error);
 }
 
 static int wait_for_ends(struct pool *pool)
 {
     int r = 0;
 
-    for (unsigned i = 0; i < pool->way->size; i++) {
+    for (unsigned i = 0; i < pool->method->size; i++) {
         if (r == 0 && pool->waiters[i])
             r = det_waiter_wait(pool->waiters[i], DET_NEVER, NULL);
         det_waiter_close(pool->waiters[i]);
@@ -121,14 +121,14 @@ static int run_round(struct pool *pool, struct det_error *error)
 {
     int r = 0;
 
-    for (unsigned i = 0; i < pool->way->size && r == 0; i++)
+    for (unsigned i = 0; i < pool->method->size && r == 0; i++)
         r = begin_one(pool, i, error);
     return r < 0 ? r : wait_for_ends(pool);
 }
 
-static int run_crew(struct bench_lap *lap)
+static int run_worker_threads(struct bench_lap *lap)
 {
-    struct pool pool = { .way = lap->argument };
+    struct pool pool = { .method = lap->argument };
     struct det_error error = { .code = 0 };
     int r;
 
@@ -190,20 +190,20 @@ static int run_taskvisor(struct bench_lap *lap)
     return bench_child_peer(lap, words);
 }
 
-static const struct way life = { .size = 1 };
-static const struct way lives = { .size = BATCH };
-static const struct way cancels = { .size = 1, .is_cancelled = true };
-static const struct way submits = { .size = BATCH, .slots = OPERATIONS, .is_unwatched = true };
-static const struct way posts = {
+static const struct method life = { .size = 1 };
+static const struct method lives = { .size = BATCH };
+static const struct method cancels = { .size = 1, .is_cancelled = true };
+static const struct method submits = { .size = BATCH, .slots = OPERATIONS, .is_unwatched = true };
+static const struct method posts = {
     .size = BATCH, .slots = OPERATIONS, .is_unwatched = true, .is_posted = true
 };
-static const struct way slot = { .size = 1, .slots = 1 };
-static const struct way slots = { .size = BATCH, .slots = SLOTS };
-static const struct way function = { .size = 1, .is_function = true };
+static const struct method slot = { .size = 1, .slots = 1 };
+static const struct method slots = { .size = BATCH, .slots = SLOTS };
+static const struct method function = { .size = 1, .is_function = true };
 
-#define OURS(way, peer)                                          \
-    BENCH_OURS, run_crew, &(way), OPERATIONS, .against = (peer), \
-                                              .goals = { { BENCH_AHEAD_OF, 0, peer } }
+#define OURS(method, peer)                                 \
+    BENCH_OURS, run_worker_threads, &(method), OPERATIONS, \
+        .against = (peer), .goals = { { BENCH_AHEAD_OF, 0, peer } }
 #define PEER(word) \
     BENCH_PEER, run_taskvisor, word, OPERATIONS, .against = "", .has_no_allocations = true
 
@@ -214,7 +214,7 @@ static const struct bench_case cases[] = {
     { PEER_LIVES, PEER("lives") },
     { "add, cancel", OURS(cancels, PEER_CANCEL) },
     { PEER_CANCEL, PEER("cancel") },
-    /* The peer returns when its intake has the submission, as a posted one does; the answered one
+    /* The peer returns when its queue has the submission, like a posted one; the answered one
      * returns with the answer of the slot. */
     { "submit, posted", OURS(posts, PEER_SUBMIT) },
     { "submit, answered", OURS(submits, PEER_SUBMIT) },
@@ -226,7 +226,8 @@ static const struct bench_case cases[] = {
     { "restart a function", BENCH_OURS, run_restarts, NULL, OPERATIONS, .against = PEER_RESTART,
       .goals = { { BENCH_AHEAD_OF, 0, PEER_RESTART } } },
     { PEER_RESTART, PEER("restart") },
-    { "add a function, wait", BENCH_OURS, run_crew, &function, OPERATIONS, .against = "" },
+    { "add a function, wait", BENCH_OURS, run_worker_threads, &function, OPERATIONS,
+      .against = "" },
 };
 
 extern const struct bench bench_threads;

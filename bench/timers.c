@@ -3,8 +3,8 @@
 
 /* timers.c - timers of a loop, 100,000 at a time, and 100,000 timeouts of instances due at once.
  *
- * The limit is the heap alone. A timeout that fires is a send with all that belongs to it, so its
- * measure is the send. */
+ * The limit is the heap alone. A timeout that fires is a complete send, so it is compared with a
+ * send. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static int fail(struct bench_lap *lap, int code)
     return bench_lap_fail(lap, code, "%s", det_error_text(code));
 }
 
-/* Into the heap and out of it again, each by its own place. */
+/* Into the heap and out of it again, each by its position. */
 static int run_heap(struct bench_lap *lap)
 {
     struct det_heap heap;
@@ -128,7 +128,7 @@ static int run_due(struct bench_lap *lap)
     return r < 0 ? fail(lap, r) : measure_due(lap, sim);
 }
 
-/* As many sends in the same world: what a timeout is measured by. */
+/* As many sends in the same world, for comparison with timeouts. */
 static int run_sends(struct bench_lap *lap)
 {
     DET_SCOPED(sim) sim = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* window.c - what a restart costs when there were many before it, all of which still count.
+/* window.c - the cost of a restart after many others that all still count.
  *
  * The first case is the limit of the others: a task that restarts without an intensity. Erlang's
  * supervisor walks a list of all restarts that count; a group of ours must stay flat. */
@@ -10,7 +10,7 @@
 #include "house.h"
 
 #define TASKS 100
-#define ROOM  10000 /* that a window still has when the measured part begins */
+#define ROOM  10000 /* restarts in the window when the measured part begins */
 
 static int fails(struct det_task_context *context, void *argument)
 {
@@ -21,7 +21,7 @@ static int fails(struct det_task_context *context, void *argument)
     return DET_ERR_IO;
 }
 
-/* Without restarts before it there is no group either. */
+/* Without earlier restarts the task has no group. */
 static int measure(
     struct bench_lap *lap, struct bench_house *house, uint32_t before, struct det_error *error)
 {
@@ -83,7 +83,7 @@ static const uint32_t none = 0, few = 100, some = 5000, many = 10000, all = 9900
                                  { BENCH_ALLOCATIONS_MAX, 0, NULL } }
 
 static const struct bench_case cases[] = {
-    { "restarts that nobody counts", BENCH_LIMIT, run_ours, &none, COMMON },
+    { "restarts without a window", BENCH_LIMIT, run_ours, &none, COMMON },
     { FIRST, BENCH_OURS, run_ours, &few, COMMON,
       .goals = { { BENCH_AHEAD_OF, 0, "Erlang, 100" } } },
     { "10,000", BENCH_OURS, run_ours, &many, COMMON, GOALS },
@@ -96,7 +96,7 @@ static const struct bench_case cases[] = {
 
 extern const struct bench bench_window;
 const struct bench bench_window = {
-    .title = "a restart, with so many before it that count",
+    .title = "a restart after many others within the window",
     .operation = "restart",
     .rounds = 5,
     .cases = cases,

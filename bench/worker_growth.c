@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_growth.c - how the cost of one worker grows with their number: from the config to the
- * moment when all run, from the order to stop to the moment when all are gone, and upserts below
- * one parent. The ratio to 1,000 workers is to stay flat.
+/* worker_growth.c - growth of the cost of one worker with their number: from the config until all
+ * run, from the stop request until all are gone, and upserts below one parent. The ratio to 1,000
+ * workers must stay flat.
  *
- * While workers start and stop, the bench asks for a summary every few milliseconds: the longest of
- * these calls is how long the loop was held. */
+ * While workers start and stop, the bench requests a summary every few milliseconds: the longest of
+ * these calls shows how long the loop was blocked. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static void sleep_a_moment(void)
     (void)nanosleep(&moment, NULL);
 }
 
-/* A call from another thread, and how long it waited for the loop. */
+/* A call from another thread, and its wait for the loop. */
 static void ask(struct size *size, struct det_workers_summary *ret)
 {
     int64_t began = bench_now_ns();
@@ -106,7 +106,7 @@ static int run_start(struct bench_lap *lap)
     return r < 0 ? fail(lap, r) : 0;
 }
 
-/* The loop is asked by us while this thread waits for the end. */
+/* This thread calls the loop while it waits for the end. */
 struct stopping {
     struct det_workers *workers;
     atomic_bool is_over;
@@ -199,7 +199,7 @@ static const struct bench_case cases[] = {
       .against = START, .goals = { { BENCH_RATIO_MAX, 2, START } } },
     { "stop of 1,000,000 workers", BENCH_OURS, run_stop, &fourth, 1000000, COMMON, .against = STOP,
       .goals = { { BENCH_RATIO_MAX, 2, STOP } } },
-    /* children() of one parent is one call, which names all of them. */
+    /* One call of children() names all children of a parent. */
     { "longest call meanwhile, of 1,000,000", BENCH_OURS, run_longest, &fourth, LATENCY(1e9) },
     { UPSERT, BENCH_OURS, run_upserts, NULL, 1000, COMMON, .against = "" },
     { "10,000 upserts below one parent", BENCH_OURS, run_upserts, NULL, 10000, COMMON,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* workers.c - one tick of a worker that runs: is its config another one, is its observation fresh,
- * does an action keep the gate shut, what does next() say, is there something to write. And from
- * another config to the action that follows.
+/* workers.c - one tick of a running worker: check its config, its observation, the gate of an
+ * action, next(), and its writes. And the time from a new config to the action.
  *
- * The limit is a walk over records by hand, with a table of functions and a deadline. Meters are
- * observed by threads while the ticks are counted, as they would be. */
+ * The limit is a hand-written walk over records, with a table of functions and a deadline. Meters
+ * are observed by threads while the ticks are counted, as in practice. */
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -33,7 +32,7 @@ static struct farm farms[] = {
     { .meters = 10000 }, { .meters = 100000 },
 };
 
-/* Until all run, and nothing is left of the way there. */
+/* Until all run and are settled. */
 static int warm(struct farm *farm)
 {
     struct det_workers_summary summary = { 0 };
@@ -106,7 +105,7 @@ static int run_ticks(struct bench_lap *lap)
     return r < 0 ? fail(lap, r) : 0;
 }
 
-/* By hand. */
+/* Hand-written. */
 struct record {
     uint32_t state, desired;
     int64_t due, observed_at;
@@ -194,7 +193,7 @@ static int change(struct det_workers *workers, uint64_t level)
     return det_workers_apply(workers, yaml, NULL);
 }
 
-/* It runs, at this level. */
+/* True if it runs at this level. */
 static int settle(struct det_workers *workers, uint64_t level)
 {
     int64_t deadline = bench_now_ns() + 10 * DET_SECOND;
@@ -238,7 +237,7 @@ static int run_change(struct bench_lap *lap)
     struct det_store *store = NULL;
     int r;
 
-    /* An action is begun at most once while a worker is observed once: so that is often. */
+    /* A worker begins at most one action per observation, so observations are frequent. */
     options.limits.observe_every = 10 * DET_MILLISECOND;
     options.limits.tick = 10 * DET_MILLISECOND;
     r = open_store(lap, &store);
@@ -259,8 +258,8 @@ static int run_change(struct bench_lap *lap)
 static const uint32_t thousand = 1000, many = 100000;
 static const unsigned first = 0, second = 1, third = 2, fourth = 3, fifth = 4;
 
-#define HAND   "1,000 records by hand"
-#define HAND_2 "100,000 records by hand"
+#define HAND   "1,000 records, hand-written"
+#define HAND_2 "100,000 records, hand-written"
 #define COMMON TICKS, .clock = BENCH_OWN
 #define GOAL(nanoseconds)                     \
     {                                         \

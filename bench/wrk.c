@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* wrk.c - asks a server by wrk; and the one that is the limit, a bare handler of libmicrohttpd. */
+/* wrk.c - measures a server by wrk; and the limit, a bare handler of libmicrohttpd. */
 #include "wrk.h"
 
 #ifdef BENCH_MICROHTTPD
@@ -23,13 +23,13 @@ static int read_report(struct bench_lap *lap, const char *text)
     double seconds;
 
     if (!at || strstr(text, "Non-2xx") || strstr(text, "Socket errors"))
-        return bench_lap_fail(lap, DET_ERR_IO, "wrk met errors");
+        return bench_lap_fail(lap, DET_ERR_IO, "wrk reported errors");
     seconds = strtod(at + strlen(" requests in "), NULL);
     while (at > text && at[-1] >= '0' && at[-1] <= '9')
         at--;
     requests = strtoull(at, NULL, 10);
     if (requests == 0 || seconds <= 0)
-        return bench_lap_fail(lap, DET_ERR_MALFORMED, "wrk's report is not understood");
+        return bench_lap_fail(lap, DET_ERR_MALFORMED, "wrk's report is not valid");
     lap->operations = requests;
     lap->nanoseconds = seconds * 1e9;
     return 0;
@@ -71,7 +71,7 @@ static enum MHD_Result answer_bare(
     (void)version;
     (void)data;
     (void)size;
-    /* The first call is for the headers alone. */
+    /* The first call has only the headers. */
     if (!*state) {
         *state = connection;
         return MHD_YES;

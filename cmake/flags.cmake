@@ -22,6 +22,11 @@ foreach(kind RELEASE RELWITHDEBINFO MINSIZEREL)
     string(REPLACE "-DNDEBUG" "" CMAKE_C_FLAGS_${kind} "${CMAKE_C_FLAGS_${kind}}")
 endforeach()
 
+# And in builds for development also those that look at whole structures: base/assert.h.
+if(DETENT_CHECKS)
+    add_compile_definitions(DET_CHECKS=1)
+endif()
+
 add_compile_definitions(_GNU_SOURCE DET_VERSION_TEXT="${PROJECT_VERSION}")
 include_directories(include src tests)
 

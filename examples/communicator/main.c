@@ -93,7 +93,7 @@ static void receive_all(struct story *story)
     }
 }
 
-static void look_after(struct story *story, det_time span, const char *when)
+static void inspect_after(struct story *story, det_time span, const char *when)
 {
     struct communicator_observed observed;
     struct det_worker_status status;
@@ -114,16 +114,16 @@ int main(void)
     must(relay_mock_queue(story.relay, &(struct det_message){ .content = "hello" }), "queue");
     send_one(&story);
     send_one(&story);
-    look_after(&story, 5 * DET_SECOND, "after 5 s");
+    inspect_after(&story, 5 * DET_SECOND, "after 5 s");
     receive_all(&story);
 
     relay_mock_stop(story.relay);
     for (int i = 0; i < 3; i++)
         send_one(&story);
-    look_after(&story, 10 * DET_MINUTE, "the relay was killed 10 min ago");
+    inspect_after(&story, 10 * DET_MINUTE, "the relay was killed 10 min ago");
 
     must(relay_mock_start(story.relay), "the relay");
-    look_after(&story, DET_MINUTE, "a minute after it came back");
+    inspect_after(&story, DET_MINUTE, "a minute after it came back");
     printf(
         "the relay has %llu messages\n",
         (unsigned long long)relay_mock_count(story.relay, RELAY_MOCK_PUSHED));

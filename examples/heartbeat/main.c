@@ -21,7 +21,7 @@ struct tally {
 };
 
 /* Called after each commit. The lines are what an operator would like to read. */
-static void tell(void *user, const struct det_note *note)
+static void report(void *user, const struct det_note *note)
 {
     struct tally *tally = user;
     double seconds = (double)(note->at - tally->began) / (double)DET_SECOND;
@@ -95,7 +95,7 @@ static int serve(struct det_world *world, det_time span, struct det_error *error
             /* A check from an earlier visit says nothing about this one. */
             .effects.same_visit_only = true,
             .user = world,
-            .observe = tell,
+            .observe = report,
             .observer = &tally,
         },
         &runtime, error);

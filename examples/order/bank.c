@@ -50,7 +50,7 @@ static int bank_charge(
     if (is_new(&demo->bank, key))
         demo->bank.charges++;
     else
-        screen_say(demo, TONE_QUIET, "bank     knows %s: charged before, not again", key);
+        screen_print(demo, TONE_QUIET, "bank     knows %s: charged before, not again", key);
     return is_of(key, "order-2") && attempt == 3 ? DET_ERR_TIMEOUT : BANK_YES;
 }
 
@@ -67,7 +67,7 @@ static int bank_refund(struct shop *shop, const char *key, const struct order_da
 
 static int post_mail(struct shop *shop, const char *order, const char *subject)
 {
-    screen_say((struct demo *)shop, TONE_QUIET, "%s  mail: %s", order, subject);
+    screen_print((struct demo *)shop, TONE_QUIET, "%s  mail: %s", order, subject);
     return 0;
 }
 

@@ -23,7 +23,7 @@
 #define SCREEN_WIDTH 80
 
 /* What a line of the log is about, which is its colour. */
-enum tone { TONE_PLAIN, TONE_MOVE, TONE_TIME, TONE_TROUBLE, TONE_QUIET, TONE_CAPTION, TONE_COUNT };
+enum tone { TONE_PLAIN, TONE_MOVE, TONE_TIME, TONE_INCIDENT, TONE_QUIET, TONE_CAPTION, TONE_COUNT };
 
 struct screen {
     bool is_animated; /* frames on a terminal; otherwise lines as they come */
@@ -56,9 +56,9 @@ struct demo {
 /* bank.c */
 void bank_open(struct demo *demo);
 
-/* screen.c. The times are spans of virtual time; `said` text is one line. */
+/* screen.c. The times are spans of virtual time; `printed` text is one line. */
 void screen_open(struct screen *screen);
-void screen_say(struct demo *demo, enum tone tone, const char *format, ...) DET_PRINTF(3, 4);
+void screen_print(struct demo *demo, enum tone tone, const char *format, ...) DET_PRINTF(3, 4);
 void screen_caption(struct demo *demo, const char *text);
 void screen_draw(struct demo *demo);
 void screen_leave(struct demo *demo);

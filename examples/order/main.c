@@ -10,7 +10,7 @@
 
 /* What was committed; called before the sender has its answer. A deferred event is told by the one
  * who sent it. */
-static void hear_note(void *user, const struct det_note *note)
+static void receive_note(void *user, const struct det_note *note)
 {
     struct demo *demo = user;
     enum tone tone = note->is_timeout ? TONE_TIME : TONE_MOVE;
@@ -20,25 +20,25 @@ static void hear_note(void *user, const struct det_note *note)
     if (note->event == UINT16_MAX)
         return;
     if (note->outcome == DET_OUTCOME_GOTO)
-        screen_say(
+        screen_print(
             demo, tone, "%s  %s: %s -> %s%s", note->instance,
             order_machine.events[note->event].name, order_state_name(note->from), to, timer);
     else if (note->outcome == DET_OUTCOME_STAY)
-        screen_say(
+        screen_print(
             demo, tone, "%s  %s: stays %s%s", note->instance,
             order_machine.events[note->event].name, to, timer);
 }
 
 /* What was not done. */
-static void hear_trouble(void *user, const struct det_incident *trouble)
+static void receive_incident(void *user, const struct det_incident *incident)
 {
     struct demo *demo = user;
 
-    switch (trouble->kind) {
+    switch (incident->kind) {
     case DET_INCIDENT_EFFECT_FAILED:
-        screen_say(
-            demo, TONE_TROUBLE, "%s  %s: attempt %u failed with %s", trouble->instance,
-            trouble->name, trouble->attempt, det_error_name(trouble->code));
+        screen_print(
+            demo, TONE_INCIDENT, "%s  %s: attempt %u failed with %s", incident->instance,
+            incident->name, incident->attempt, det_error_name(incident->code));
         return;
     case DET_INCIDENT_EFFECT_DEAD:
     case DET_INCIDENT_PRODUCT_REJECTED:
@@ -47,7 +47,7 @@ static void hear_trouble(void *user, const struct det_incident *trouble)
     case DET_INCIDENT_EVENT_FAILED:
     case DET_INCIDENT_NOT_LOADED:
     case DET_INCIDENT_EFFECTS_QUEUED:
-        screen_say(demo, TONE_TROUBLE, "%s", trouble->text);
+        screen_print(demo, TONE_INCIDENT, "%s", incident->text);
         return;
     }
 }
@@ -67,7 +67,7 @@ static void sum_up(struct demo *demo)
         demo->bank.asked_again);
 }
 
-static void say_goodbye(void)
+static void print_goodbye(void)
 {
     puts("\nThat was examples/order/order.fsm, with order.c beside it. To go on:\n"
          "  build/release/detent check examples/order/order.fsm\n"
@@ -90,8 +90,8 @@ static int open_runtime(struct demo *demo, struct det_store *store, struct det_e
                          .backoff_max = DET_MINUTE,
                          .jitter_percent = UINT32_MAX },
             .user = demo,
-            .observe = hear_note,
-            .incident = hear_trouble,
+            .observe = receive_note,
+            .incident = receive_incident,
             .observer = demo,
         },
         &demo->runtime, error);
@@ -139,6 +139,6 @@ int main(void)
         fprintf(stderr, "demo: %s\n", error.code ? error.text : det_error_text(r));
         return EXIT_FAILURE;
     }
-    say_goodbye();
+    print_goodbye();
     return EXIT_SUCCESS;
 }

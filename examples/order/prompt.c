@@ -222,7 +222,7 @@ static bool ask(struct demo *demo, char *line, size_t capacity)
 {
     struct det_instance instance;
 
-    if (det_runtime_get(demo->runtime, &order_machine, MINE, &instance, NULL) < 0)
+    if (det_runtime_get(demo->runtime, &order_machine, MINE, &instance, NULL, NULL) < 0)
         return false;
     printf(
         "%s%s %s>%s ", screen_color(&demo->screen, TONE_CAPTION), MINE,
@@ -269,10 +269,10 @@ static int count_running(void *context, const struct det_pending_effect *row)
 
 /* To close a runtime is to wait for the effects that are running, and what they produce is taken:
  * the user, who has left, wants to know where the next lines come from. */
-static int say_what_is_left(struct demo *demo)
+static int print_what_is_left(struct demo *demo)
 {
     unsigned count = 0;
-    int r = det_runtime_effects(demo->runtime, &order_machine, MINE, count_running, &count);
+    int r = det_runtime_effects(demo->runtime, &order_machine, MINE, count_running, &count, NULL);
 
     if (r == 0 && count > 0)
         printf("The bank is at work on " MINE "; closing waits for its answer:\n");
@@ -290,5 +290,5 @@ int prompt_run(struct demo *demo)
     printf("\nNow " MINE " is yours. Pay it, cancel it, or let time pass. `help` helps.\n");
     while (r == 0 && ask(demo, line, sizeof line))
         r = obey(demo, line);
-    return r < 0 ? r : say_what_is_left(demo);
+    return r < 0 ? r : print_what_is_left(demo);
 }

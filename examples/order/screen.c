@@ -34,8 +34,9 @@ static const enum order_state columns[] = { ORDER_PENDING,  ORDER_CHARGING,  ORD
 #define COLUMN_COUNT (sizeof columns / sizeof columns[0])
 
 static const char *const colors[TONE_COUNT] = {
-    [TONE_PLAIN] = "",           [TONE_MOVE] = "\033[32m", [TONE_TIME] = "\033[33m",
-    [TONE_TROUBLE] = "\033[31m", [TONE_QUIET] = "\033[2m", [TONE_CAPTION] = "\033[1;36m",
+    [TONE_PLAIN] = "",        [TONE_MOVE] = "\033[32m",
+    [TONE_TIME] = "\033[33m", [TONE_INCIDENT] = "\033[31m",
+    [TONE_QUIET] = "\033[2m", [TONE_CAPTION] = "\033[1;36m",
 };
 
 /* An interrupted demo must not leave the terminal without its cursor, nor within a line. */
@@ -102,7 +103,7 @@ static void clock_text(const struct demo *demo, char *target, size_t capacity)
 }
 
 /* Keeps the line for the frames, or prints it at once. */
-void screen_say(struct demo *demo, enum tone tone, const char *format, ...)
+void screen_print(struct demo *demo, enum tone tone, const char *format, ...)
 {
     struct screen *screen = &demo->screen;
     char at[24], text[120];
@@ -191,8 +192,8 @@ static int add_effect(void *context, const struct det_pending_effect *effect)
 static void describe(struct demo *demo, const char *order, struct waiting *ret)
 {
     *ret = (struct waiting){ .now = det_world_now(demo->world, DET_CLOCK_WALL) };
-    if (det_runtime_effects(demo->runtime, &order_machine, order, add_effect, ret) < 0 ||
-        det_runtime_timers(demo->runtime, &order_machine, order, add_timer, ret) < 0)
+    if (det_runtime_effects(demo->runtime, &order_machine, order, add_effect, ret, NULL) < 0 ||
+        det_runtime_timers(demo->runtime, &order_machine, order, add_timer, ret, NULL) < 0)
         add(&ret->line, "?");
 }
 
@@ -211,7 +212,7 @@ static enum tone tone_of(enum order_state state)
     case order_state_count:
         break;
     }
-    return TONE_TROUBLE;
+    return TONE_INCIDENT;
 }
 
 static bool was_in(const struct det_instance *instance, enum order_state state)

@@ -117,19 +117,20 @@ int story_start(struct demo *demo, const char *order, const char *customer)
 }
 
 /* Why an event was refused, from the fields of the error; its text says the same at more length. */
-static void say_no(
+static void refuse(
     struct demo *demo, const char *order, const char *event, const struct det_error *error)
 {
     if (error->code == DET_ERR_UNHANDLED)
-        screen_say(
-            demo, TONE_TROUBLE, "%s  %s: no, %s does not take it", order, event, error->state);
+        screen_print(
+            demo, TONE_INCIDENT, "%s  %s: no, %s does not take it", order, event, error->state);
     else if (error->code == DET_ERR_REFUSED)
-        screen_say(
-            demo, TONE_TROUBLE, "%s  %s: no, says the guard %s", order, event, error->action);
+        screen_print(
+            demo, TONE_INCIDENT, "%s  %s: no, says the guard %s", order, event, error->action);
     else if (error->code == DET_ERR_ACTION_FAILED)
-        screen_say(demo, TONE_TROUBLE, "%s  %s: no, says the hook %s", order, event, error->action);
+        screen_print(
+            demo, TONE_INCIDENT, "%s  %s: no, says the hook %s", order, event, error->action);
     else
-        screen_say(demo, TONE_TROUBLE, "%s  %s: no, %s", order, event, error->text);
+        screen_print(demo, TONE_INCIDENT, "%s  %s: no, %s", order, event, error->text);
 }
 
 int story_send(struct demo *demo, const char *order, struct order_event event, const char *event_id)
@@ -138,17 +139,17 @@ int story_send(struct demo *demo, const char *order, struct order_event event, c
     struct det_sent sent;
     const char *name = order_machine.events[event.kind].name;
     int r = order_send_with(
-        demo->runtime, order, event,
-        &(struct det_send_options){ .event_id = event_id, .error = &error }, &sent);
+        demo->runtime, order, event, &(struct det_send_options){ .event_id = event_id }, &sent,
+        &error);
 
     if (r < 0)
-        say_no(demo, order, name, &error);
+        refuse(demo, order, name, &error);
     else if (sent.is_duplicate)
-        screen_say(
+        screen_print(
             demo, TONE_PLAIN, "%s  %s: id %s is known, same answer, nothing done", order, name,
             event_id);
     else if (sent.outcome == DET_OUTCOME_DEFERRED)
-        screen_say(
+        screen_print(
             demo, TONE_PLAIN, "%s  %s: kept until %s is over", order, name,
             order_state_name(sent.state));
     return det_sim_settle(demo->sim);

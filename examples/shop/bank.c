@@ -49,7 +49,7 @@ static int bank_ask(int connection, const char *key, uint64_t cents)
 }
 
 /* The first bytes are enough; they may come in pieces. */
-static int bank_hear(int connection)
+static int bank_receive(int connection)
 {
     char status[sizeof STATUS_LINE + 3] = "";
     size_t size = 0;
@@ -75,7 +75,7 @@ int bank_charge(const struct shop *shop, const char *key, uint64_t cents)
         return connection;
     r = bank_ask(connection, key, cents);
     if (r == 0)
-        r = bank_hear(connection);
+        r = bank_receive(connection);
     close(connection);
     return r;
 }

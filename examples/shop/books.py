@@ -51,12 +51,12 @@ class Audit:
         self.timers = self.early = 0
         self.latest = 0  # by so many nanoseconds
         for order in sorted(promises.keys() | orders.keys() | ledger.keys()):
-            self.look_at(order)
+            self.inspect(order)
 
     def find(self, order, text):
         self.findings.append(f"{order}: {text}")
 
-    def look_at(self, order):
+    def inspect(self, order):
         found = self.orders.get(order)
         if found is None:
             self.lost += 1

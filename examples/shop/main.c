@@ -36,12 +36,11 @@ static int take_order(
 
     r = order_instance_start_with(
         runtime, id, (struct order_data){ .cents = cents },
-        &(struct det_send_options){ .event_id = "start", .error = error }, ret);
+        &(struct det_send_options){ .event_id = "start" }, ret, error);
     if (r < 0 || !is_paid)
         return r;
     return order_send_with(
-        runtime, id, order_pay(), &(struct det_send_options){ .event_id = "pay", .error = error },
-        ret);
+        runtime, id, order_pay(), &(struct det_send_options){ .event_id = "pay" }, ret, error);
 }
 
 static void answer(const char *id, int r, const struct det_sent *sent, const char *text)

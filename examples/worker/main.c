@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* main.c - one hour of a room in which somebody opens the window: in real time, or at once.
+/* main.c - one hour of a room whose window is opened for a while: in real time, or at once.
  *
  *     thermostat              real time
  *     thermostat --virtual 7  virtual time; the same for the same seed */
@@ -28,7 +28,7 @@ struct house {
     det_time began;
 };
 
-/* Transitions, and whatever went wrong, each with its reason. */
+/* Transitions and failures, each with its reason. */
 static void on_event(void *user, const struct det_worker_event *event)
 {
     const struct house *house = user;

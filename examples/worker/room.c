@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* room.c - so much warmer and colder a minute. */
+/* room.c - a room that gets warmer and colder at fixed rates. */
 #include "room.h"
 
 #define OUTSIDE 8.0
 
-/* How it has become since somebody looked last. */
+/* Applies the time since the last call. */
 static void pass(struct room *room, det_time now)
 {
     double minutes = (double)(now - room->at) / (double)DET_MINUTE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* room.h - the world that the thermostat looks at and changes: a room with a heater and a window.
+/* room.h - the world that the thermostat observes and changes: a room with a heater and a window.
  * From any thread. */
 #ifndef ROOM_H
 #define ROOM_H

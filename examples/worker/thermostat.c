@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* thermostat.c - what the rows of thermostat.worker do, with the room that main() provides. */
+/* thermostat.c - the functions of thermostat.worker, on the room that main() provides. */
 #include "thermostat.h"
 
 #include <detent/world.h>
@@ -13,7 +13,7 @@
 #define WORKER_SPEC "thermostat.worker"
 #include <detent/worker/define.h>
 
-/* From what the user says to what it comes to: pure. */
+/* From the config to the desired state: pure. */
 static int thermostat_derive(
     struct det_derive *derive, const struct thermostat_config *config,
     struct thermostat_desired *desired)
@@ -27,7 +27,7 @@ static int thermostat_derive(
     return 0;
 }
 
-/* Looks, and changes nothing. */
+/* Observes, and changes nothing. */
 static int thermostat_collect(
     struct det_worker_context *context, struct det_empty *deps,
     const struct thermostat_desired *desired, struct thermostat_observed *observed)
@@ -41,7 +41,7 @@ static int thermostat_collect(
     return 0;
 }
 
-/* Changes something, and does nothing if it is so already. */
+/* Changes nothing if the heater is already as requested. */
 static void set_heating(struct det_worker_context *context, bool is_heating)
 {
     det_time now = det_world_now(context->world, DET_CLOCK_MONOTONIC);
@@ -69,9 +69,9 @@ static int thermostat_do_stop_heating(
     return 0;
 }
 
-/* The states: what they see decides, and nothing else. */
+/* The states: each decides by its view alone. */
 
-static const char *say(const struct thermostat_view *view)
+static const char *print(const struct thermostat_view *view)
 {
     return det_reason(view->all, "it has %.1f degrees", view->observed->degrees);
 }
@@ -84,16 +84,16 @@ static bool is_cold(const struct thermostat_view *view)
 static struct thermostat_next thermostat_in_stopped(const struct thermostat_view *view)
 {
     (void)view;
-    return thermostat_goto(THERMOSTAT_WARMING, "somebody wants it warm");
+    return thermostat_goto(THERMOSTAT_WARMING, "start requested");
 }
 
 static struct thermostat_next thermostat_in_warming(const struct thermostat_view *view)
 {
     if (!is_cold(view))
-        return thermostat_goto(THERMOSTAT_WARM, say(view));
+        return thermostat_goto(THERMOSTAT_WARM, print(view));
     if (!view->observed->is_heating)
-        return thermostat_do(THERMOSTAT_HEAT, say(view));
-    return thermostat_hold(say(view));
+        return thermostat_do(THERMOSTAT_HEAT, print(view));
+    return thermostat_hold(print(view));
 }
 
 static struct thermostat_next thermostat_in_warm(const struct thermostat_view *view)
@@ -101,26 +101,26 @@ static struct thermostat_next thermostat_in_warm(const struct thermostat_view *v
     double degrees = view->observed->degrees;
 
     if (degrees < view->desired->on_below - 1)
-        return thermostat_goto(THERMOSTAT_TOO_COLD, say(view));
+        return thermostat_goto(THERMOSTAT_TOO_COLD, print(view));
     if (is_cold(view) && !view->observed->is_heating)
-        return thermostat_do(THERMOSTAT_HEAT, say(view));
+        return thermostat_do(THERMOSTAT_HEAT, print(view));
     if (degrees > view->desired->off_above && view->observed->is_heating)
-        return thermostat_do(THERMOSTAT_STOP_IT, say(view));
-    return thermostat_hold(say(view));
+        return thermostat_do(THERMOSTAT_STOP_IT, print(view));
+    return thermostat_hold(print(view));
 }
 
 static struct thermostat_next thermostat_in_too_cold(const struct thermostat_view *view)
 {
     if (!is_cold(view))
-        return thermostat_goto(THERMOSTAT_WARM, say(view));
+        return thermostat_goto(THERMOSTAT_WARM, print(view));
     if (!view->observed->is_heating)
-        return thermostat_do(THERMOSTAT_HEAT, say(view));
-    return thermostat_hold(say(view));
+        return thermostat_do(THERMOSTAT_HEAT, print(view));
+    return thermostat_hold(print(view));
 }
 
 static struct thermostat_next thermostat_in_switching_off(const struct thermostat_view *view)
 {
     if (view->observed->is_heating)
-        return thermostat_do(THERMOSTAT_STOP_IT, "the heater is on yet");
+        return thermostat_do(THERMOSTAT_STOP_IT, "the heater is still on");
     return thermostat_goto(THERMOSTAT_STOPPED, "the heater is off");
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* detent.h - all that a program with machines, tasks and workers calls.
+/* detent.h - includes what a program with machines, tasks and workers calls.
  *
  * The templates <detent/fsm/declare.h>, <detent/fsm/define.h> and <detent/rec/declare.h> are
- * included where a spec is used. Two folders are for others, so that this part stays small enough
- * to be read as a whole:
+ * included where a spec is used. Two folders are separate, so that this part stays small:
  *
- *   driver/   for those who extend detent: what a store, a world or a supervisor is made of
- *   tool/     for those who write tools: building, reading and drawing definitions at run time,
- *             looking into machines, stores and workers, as the program detent does
+ *   driver/   for authors of a store, a world or a supervisor
+ *   tool/     for authors of tools: build, read and draw definitions at run time, inspect machines,
+ *             stores and workers, as the program detent does
  *
  * Both are as stable as the rest. */
 #ifndef DETENT_H

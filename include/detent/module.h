@@ -18,9 +18,9 @@
  *     ... its collect, its states, its actions ...
  *     DET_MODULE("valve", DET_MODULE_WORKERS(&valve_kind));
  *
- * and `workers: {modules: [./valve.so], children: [...]}`. It needs no library: whatever these
- * headers use is inline. Functions run in the process of detent, with its rights, on any of its
- * threads; the contracts of machine.h and worker.h hold. */
+ * and `workers: {modules: [./valve.so], children: [...]}`. A module needs no library: these headers
+ * use inline functions only. The functions run in the process of detent, with its rights, on any of
+ * its threads; the contracts of machine.h and worker.h hold. */
 #ifndef DETENT_MODULE_H
 #define DETENT_MODULE_H
 
@@ -29,9 +29,9 @@
 
 DET_BEGIN
 
-/* Changes when this header, or the layout of what functions are given, does. */
+/* Changes with this header and with the layout of the structs passed to functions. */
 #define DET_MODULE_ABI 2
-/* Tells headers apart that should have had different numbers. */
+/* Detects headers that differ without a change of the number. */
 #define DET_MODULE_LAYOUT (DET_MODULE_MACHINE_LAYOUT ^ DET_MODULE_WORKER_LAYOUT)
 #define DET_MODULE_MACHINE_LAYOUT \
     ((uint32_t)(sizeof(struct det_machine) * 4096 + sizeof(struct det_effect_call)))
@@ -39,24 +39,25 @@ DET_BEGIN
     ((uint32_t)(sizeof(struct det_worker_view) * 4096 + DET_MODULE_KIND_LAYOUT))
 #define DET_MODULE_KIND_LAYOUT (sizeof(struct det_worker_kind) + sizeof(struct det_worker_calls))
 
-/* What a module is given when it is opened. Borrowed for the call. */
+/* Arguments of open(). Borrowed for the call. */
 struct det_module_settings {
-    const char *folder; /* of the project */
+    const char *folder; /* folder of the project */
 };
 
 struct det_module {
-    uint32_t abi, layout;                      /* DET_MODULE sets them */
+    uint32_t abi, layout;                      /* set by DET_MODULE */
     const char *name;                          /* for people */
     const struct det_machine *const *machines; /* NULL at the end; NULL: none */
-    /* Once, before any function runs; may be NULL. 0 with a context of its own, or a negative error
-     * with a sentence in `reterr->text`. */
+    /* Called once, before any function runs; may be NULL. Returns 0 with a context, or a negative
+     * error with a sentence in `reterr->text`. */
     int (*open)(const struct det_module_settings *settings, void **ret, struct det_error *reterr);
-    /* Once, when no function runs any more; may be NULL. Not when open() failed. */
+    /* Called once, when no function runs and no call will follow; may be NULL. Not called if open()
+     * failed. */
     void (*close)(void *context);
     const struct det_worker_kind *const *workers; /* NULL at the end; NULL: none */
 };
 
-/* The name under which the descriptor is found. */
+/* The symbol of the descriptor. */
 #define DET_MODULE_SYMBOL "det_module"
 
 /* DET_MODULE("name", DET_MODULE_MACHINES(&a_machine, &b_machine), .open = ..., .close = ...); */
@@ -78,15 +79,15 @@ struct det_module {
     }
 #define DET_MODULE_EXPORT __attribute__((visibility("default")))
 
-/* What det_move.user is for functions of a module, and det_worker_context.user. */
+/* Type of det_move.user for functions of a module, and of det_worker_context.user. */
 struct det_module_host {
     uint32_t abi;
     void *(*context)(const struct det_module_host *host, const char *machine);
     void *(*kind_context)(const struct det_module_host *host, const char *kind);
 };
 
-/* What open() of the module has given, for its functions: det_module_context(move), or of an effect
- * det_module_context(&call->move). */
+/* The context from the module's open(), for its functions: det_module_context(move), or in an
+ * effect det_module_context(&call->move). */
 static inline void *det_module_context(const struct det_move *move)
 {
     const struct det_module_host *host = (const struct det_module_host *)move->user;
@@ -94,7 +95,7 @@ static inline void *det_module_context(const struct det_move *move)
     return host->context(host, move->machine);
 }
 
-/* The same for the functions of a kind of worker. */
+/* The context from the module's open(), for the functions of a kind of worker. */
 static inline void *det_module_worker_context(const struct det_worker_context *context)
 {
     const struct det_module_host *host = (const struct det_module_host *)context->user;

@@ -4,8 +4,8 @@
 /* policy.h - when a task runs again: restart, backoff, jitter, intensity. driver/policy.h computes
  * with them.
  *
- * A zero field of a policy inherits: a task's from the defaults of its supervisor, those from the
- * defaults written here. What must be able to say "none" has a value for it. */
+ * A zero field of a policy is inherited: a task inherits from the defaults of its supervisor, and
+ * these from the defaults below. Fields that can be "none" have a value for it. */
 #ifndef DETENT_POLICY_H
 #define DETENT_POLICY_H
 
@@ -13,18 +13,18 @@
 
 DET_BEGIN
 
-/* After an attempt that succeeded or failed. Fatal and cancelled attempts never run again. */
+/* Applies after a successful or failed attempt. Fatal and cancelled attempts are never repeated. */
 enum det_restart {
-    DET_RESTART_INHERIT,    /* at the end of inheriting: ON_FAILURE; of a task that has a schedule:
-                               NEVER, that is until its next time */
+    DET_RESTART_INHERIT,    /* default if nothing is inherited: ON_FAILURE; with a schedule: NEVER,
+                             * that is, until its next time */
     DET_RESTART_NEVER,      /* one attempt */
     DET_RESTART_ON_FAILURE, /* until it succeeds */
     DET_RESTART_ALWAYS,     /* also after success, `interval` after its end */
 };
 
-/* How a delay is spread; b is first * factor^failures, at most max. */
+/* How a delay varies; b is first * factor^failures, at most max. */
 enum det_jitter {
-    DET_JITTER_INHERIT,      /* at the end of inheriting: EQUAL */
+    DET_JITTER_INHERIT,      /* default if nothing is inherited: EQUAL */
     DET_JITTER_NONE,         /* b */
     DET_JITTER_FULL,         /* anywhere in 0..b */
     DET_JITTER_EQUAL,        /* anywhere in b/2..b */
@@ -33,10 +33,10 @@ enum det_jitter {
 };
 
 #define DET_RETRIES_UNLIMITED UINT32_MAX
-/* Of `first`: no delay, and no floor under it. Of `interval`: none, whatever the defaults say. */
+/* For `first`: no delay and no minimum. For `interval`: none, regardless of the defaults. */
 #define DET_NO_DELAY   ((det_time)-1)
 #define DET_NO_TIMEOUT DET_NEVER
-/* A task that always fails or always succeeds at once runs at most once in this time. */
+/* Minimum time between two runs of a task that always fails or succeeds at once. */
 #define DET_DELAY_FLOOR DET_MILLISECOND
 
 struct det_backoff {
@@ -44,23 +44,23 @@ struct det_backoff {
     det_time max;   /* 0: 30 s */
     double factor;  /* 0: 2.0; at least 1 */
     enum det_jitter jitter;
-    det_time stable_after; /* an attempt that ran this long ends the streak of failures even if it
-                              fails; 0: 60 s; DET_NEVER: only success does */
+    det_time stable_after; /* an attempt of this duration ends the streak of failures even if it
+                            * fails; 0: 60 s; DET_NEVER: only success does */
 };
 
 struct det_policy {
     enum det_restart restart;
-    uint32_t retries_max; /* failures in a row that are tried again: N are N + 1 attempts; 0:
-                             unlimited */
-    det_time interval;    /* of ALWAYS, from the end of one to the start of the next; 0: none, but
-                             for the floor */
-    det_time timeout;     /* of one attempt; 0: none */
-    det_time grace;       /* from a cancel to force; 0: 10 s; DET_NEVER: no force */
+    uint32_t retries_max; /* retries after consecutive failures: N are N + 1 attempts; 0:
+                           * unlimited */
+    det_time interval;    /* ALWAYS: time from the end of one attempt to the start of the next; 0:
+                           * only the minimum */
+    det_time timeout;     /* limit of one attempt; 0: none */
+    det_time grace;       /* time from a cancel to the kill; 0: 10 s; DET_NEVER: no kill */
     struct det_backoff backoff;
 };
 
-/* Restart intensity: at most `count` in `window`. A restart counts from its time on until `window`
- * has passed. */
+/* Restart intensity: at most `count` restarts in `window`. A restart counts until `window` has
+ * passed. */
 #define DET_INTENSITY_MAX 1000000
 struct det_intensity {
     uint32_t count;  /* 0: 5 */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* strict.h - include it last: the warnings that this library's types rely on become errors,
- * whatever flags the file is compiled with. */
+/* strict.h - turns the warnings that this library's types rely on into errors, whatever the
+ * compiler flags. Include it last. */
 #ifndef DETENT_STRICT_H
 #define DETENT_STRICT_H
 

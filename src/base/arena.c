@@ -9,7 +9,7 @@
  * Invariants:
  *   1. only the newest chunk is cut from;
  *   2. every block starts at a multiple of the strictest alignment;
- *   3. `used` is the sum of the rounded sizes handed out, and at most `limit` when there is one. */
+ *   3. `used` is the sum of the rounded sizes handed out, and at most `limit` unless that is 0. */
 #include "base/arena.h"
 
 #include <stdarg.h>
@@ -72,6 +72,18 @@ static bool is_within_limit(const struct det_arena *arena, size_t size)
     return arena->limit == 0 || (arena->used <= arena->limit && size <= arena->limit - arena->used);
 }
 
+/* Only the newest chunk changes. */
+static void assert_arena(const struct det_arena *arena)
+{
+    const struct det_arena_chunk *chunk = arena->chunks;
+
+    det_assert(chunk != NULL || arena->used == 0);
+    if (chunk == NULL)
+        return;
+    det_assert(chunk->used <= chunk->size && chunk->used <= arena->used);
+    det_assert(chunk->used % ALIGNMENT == 0);
+}
+
 void det_arena_init(struct det_arena *arena, const struct det_allocator *allocator)
 {
     *arena = (struct det_arena){ .allocator = allocator };
@@ -81,6 +93,7 @@ void det_arena_deinit(struct det_arena *arena)
 {
     struct det_arena_chunk *chunk = arena->chunks;
 
+    assert_arena(arena);
     while (chunk != NULL) {
         struct det_arena_chunk *next = chunk->next;
 
@@ -103,10 +116,11 @@ void *det_arena_alloc(struct det_arena *arena, size_t size)
             return NULL;
         chunk = arena->chunks;
     }
-    det_assert(chunk->used % ALIGNMENT == 0);
     block = chunk->data + chunk->used;
     chunk->used += size;
     arena->used += size;
+    det_assert(arena->limit == 0 || arena->used <= arena->limit);
+    det_check((assert_arena(arena), true));
     return memset(block, 0, size);
 }
 

@@ -69,7 +69,7 @@ static void small_blocks_share_chunks(void **state)
     assert_true(fixture->memory.calls <= 11);
 }
 
-static void a_block_of_no_bytes_is_its_own(void **state)
+static void empty_arena_blocks_are_distinct(void **state)
 {
     struct det_arena *arena = &((struct fixture *)*state)->arena;
     void *first = det_arena_alloc(arena, 0);
@@ -105,7 +105,7 @@ static void an_array_is_zero_and_has_room_for_all(void **state)
     assert_int_equal(arena->used, 64);
 }
 
-static void sizes_that_do_not_fit_are_no_memory(void **state)
+static void oversized_arena_requests_fail(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -117,7 +117,7 @@ static void sizes_that_do_not_fit_are_no_memory(void **state)
     assert_int_equal(fixture->arena.used, 0);
 }
 
-static void what_printf_cannot_write_is_null(void **state)
+static void format_error_returns_null(void **state)
 {
     struct det_arena *arena = &((struct fixture *)*state)->arena;
 
@@ -184,11 +184,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ARENA_TEST(blocks_are_aligned_zero_and_apart),
         ARENA_TEST(small_blocks_share_chunks),
-        ARENA_TEST(a_block_of_no_bytes_is_its_own),
+        ARENA_TEST(empty_arena_blocks_are_distinct),
         ARENA_TEST(texts_are_copied_and_formatted),
         ARENA_TEST(an_array_is_zero_and_has_room_for_all),
-        ARENA_TEST(sizes_that_do_not_fit_are_no_memory),
-        ARENA_TEST(what_printf_cannot_write_is_null),
+        ARENA_TEST(oversized_arena_requests_fail),
+        ARENA_TEST(format_error_returns_null),
         ARENA_TEST(the_limit_is_exact),
         ARENA_TEST(an_arena_can_be_used_again),
         cmocka_unit_test(every_failure_frees_all),

@@ -12,7 +12,7 @@ static void assert_that(void *argument)
     det_assert(*number == 7);
 }
 
-static void a_true_condition_goes_on(void **state)
+static void a_true_condition_continues(void **state)
 {
     int seven = 7;
 
@@ -32,7 +32,7 @@ static void a_false_condition_aborts_and_names_itself(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_true_condition_goes_on),
+        cmocka_unit_test(a_true_condition_continues),
         cmocka_unit_test(a_false_condition_aborts_and_names_itself),
     };
 

@@ -5,7 +5,7 @@
  *
  * Invariants:
  *   1. size < capacity and data[size] == 0, or nothing is allocated yet;
- *   2. size <= limit when there is a limit;
+ *   2. size <= limit unless limit is 0;
  *   3. once error is set, data and size stay as they are until det_buffer_clear(). */
 #include "base/buffer.h"
 
@@ -87,6 +87,7 @@ static void advance_size(struct det_buffer *buffer, size_t size)
 {
     buffer->size += size;
     buffer->data[buffer->size] = '\0';
+    det_check((assert_buffer(buffer), true));
 }
 
 void det_buffer_init(struct det_buffer *buffer, const struct det_allocator *allocator)
@@ -103,6 +104,7 @@ void det_buffer_deinit(struct det_buffer *buffer)
 
 void det_buffer_clear(struct det_buffer *buffer)
 {
+    assert_buffer(buffer);
     buffer->size = 0;
     buffer->error = 0;
     if (buffer->data != NULL)

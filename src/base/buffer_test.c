@@ -65,7 +65,7 @@ static void bytes_may_be_zero(void **state)
     assert_memory_equal(buffer->data, "a\0b", 4);
 }
 
-static void a_format_longer_than_the_room_is_whole(void **state)
+static void format_longer_than_the_capacity_grows_the_buffer(void **state)
 {
     struct det_buffer *buffer = &((struct fixture *)*state)->buffer;
 
@@ -76,7 +76,7 @@ static void a_format_longer_than_the_room_is_whole(void **state)
     assert_string_equal(det_buffer_text(buffer) + 498, "007>");
 }
 
-static void an_extension_is_zero_and_counted(void **state)
+static void extension_is_zeroed_and_counted(void **state)
 {
     struct det_buffer *buffer = &((struct fixture *)*state)->buffer;
     const unsigned char zeroes[100] = { 0 };
@@ -132,14 +132,14 @@ static void a_format_past_the_limit_leaves_no_trace(void **state)
     struct det_buffer *buffer = &((struct fixture *)*state)->buffer;
 
     det_buffer_append_text(buffer, "abc");
-    /* There is room in the block, but not under the limit. */
+    /* The block has room, but the limit is reached. */
     buffer->limit = 5;
     det_buffer_format(buffer, "%s", "def");
     assert_int_equal(det_buffer_status(buffer), DET_ERR_LIMIT);
     assert_string_equal(det_buffer_text(buffer), "abc");
 }
 
-static void what_printf_cannot_write_is_past_the_limit(void **state)
+static void format_error_is_a_limit_error(void **state)
 {
     struct det_buffer *buffer = &((struct fixture *)*state)->buffer;
 
@@ -166,11 +166,11 @@ static void a_size_that_does_not_fit_is_an_error(void **state)
     assert_int_equal(det_buffer_status(buffer), DET_ERR_LIMIT);
 }
 
-static void a_size_past_every_doubling_is_asked_for_as_it_is(void **state)
+static void size_too_large_to_double_is_requested_exactly(void **state)
 {
     struct fixture *fixture = *state;
 
-    /* The allocator says no, as any would. */
+    /* The allocator refuses, as any would. */
     fixture->memory.fail_at = 1;
     assert_null(det_buffer_extend(&fixture->buffer, SIZE_MAX / 2 + 10));
     assert_true(fixture->memory.failed);
@@ -190,7 +190,7 @@ static int write_much(struct det_test_memory *memory, void *argument)
         det_buffer_format(&buffer, "%d\n", i);
     }
     r = det_buffer_status(&buffer);
-    /* What was written before the failure is still whole. */
+    /* The text written before the failure is complete. */
     assert_int_equal(strlen(det_buffer_text(&buffer)), buffer.size);
     assert_true(r == 0 ? buffer.size == 200 * 6 + 490 : buffer.size < 200 * 6 + 490);
     det_buffer_deinit(&buffer);
@@ -203,7 +203,7 @@ static void every_failure_sticks(void **state)
     det_test_each_failure(write_much, NULL);
 }
 
-static void what_is_dropped_makes_the_rest_come_first(void **state)
+static void drop_removes_bytes_from_the_front(void **state)
 {
     struct det_buffer *buffer = &((struct fixture *)*state)->buffer;
 
@@ -244,15 +244,15 @@ int main(void)
         BUFFER_TEST(an_empty_buffer_is_an_empty_string),
         BUFFER_TEST(appended_pieces_stand_in_order),
         BUFFER_TEST(bytes_may_be_zero),
-        BUFFER_TEST(a_format_longer_than_the_room_is_whole),
-        BUFFER_TEST(an_extension_is_zero_and_counted),
+        BUFFER_TEST(format_longer_than_the_capacity_grows_the_buffer),
+        BUFFER_TEST(extension_is_zeroed_and_counted),
         BUFFER_TEST(clearing_keeps_the_memory_and_forgets_the_error),
-        BUFFER_TEST(what_is_dropped_makes_the_rest_come_first),
+        BUFFER_TEST(drop_removes_bytes_from_the_front),
         BUFFER_TEST(the_limit_is_exact_and_its_error_sticks),
         BUFFER_TEST(a_format_past_the_limit_leaves_no_trace),
-        BUFFER_TEST(what_printf_cannot_write_is_past_the_limit),
+        BUFFER_TEST(format_error_is_a_limit_error),
         BUFFER_TEST(a_size_that_does_not_fit_is_an_error),
-        BUFFER_TEST(a_size_past_every_doubling_is_asked_for_as_it_is),
+        BUFFER_TEST(size_too_large_to_double_is_requested_exactly),
         cmocka_unit_test(every_failure_sticks),
         BUFFER_TEST(a_lost_final_zero_is_an_assertion),
     };

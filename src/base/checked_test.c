@@ -5,7 +5,7 @@
 #include "base/checked.h"
 #include "lib/test.h"
 
-static void sizes_say_when_they_do_not_fit(void **state)
+static void size_arithmetic_reports_overflow(void **state)
 {
     size_t size = 0;
 
@@ -18,7 +18,7 @@ static void sizes_say_when_they_do_not_fit(void **state)
     assert_false(det_mul_size(SIZE_MAX / 2 + 1, 2, &size));
 }
 
-static void numbers_say_when_they_do_not_fit(void **state)
+static void integer_arithmetic_reports_overflow(void **state)
 {
     int64_t number = 0;
 
@@ -56,8 +56,8 @@ static void never_from_now_is_never(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_say_when_they_do_not_fit),
-        cmocka_unit_test(numbers_say_when_they_do_not_fit),
+        cmocka_unit_test(size_arithmetic_reports_overflow),
+        cmocka_unit_test(integer_arithmetic_reports_overflow),
         cmocka_unit_test(times_saturate),
         cmocka_unit_test(never_from_now_is_never),
     };

@@ -3,9 +3,9 @@
 
 /* crc32c.c - CRC-32C (Castagnoli): polynomial 0x1EDC6F41, reflected, all ones in and out.
  *
- * The processor's instruction does eight bytes at a time where there is one; the table does the
- * same elsewhere. A crc is linear, so each table entry is the sum of those of its bits and the
- * compiler makes the table from eight numbers. */
+ * The processor's instruction, if it has one, handles eight bytes at a time; otherwise a table does
+ * the same. A crc is linear, so each table entry is the sum of the entries of its bits, and the
+ * compiler computes the table from eight numbers. */
 #include <string.h>
 
 #include "base/hash.h"

@@ -31,7 +31,7 @@ static void known_values_hold(void **state)
     }
 }
 
-static void both_agree_at_every_length_and_start(void **state)
+static void crc_implementations_agree_at_every_length_and_offset(void **state)
 {
     unsigned char bytes[300];
     uint64_t seed = 3;
@@ -50,7 +50,7 @@ static void both_agree_at_every_length_and_start(void **state)
     }
 }
 
-static void pieces_continue_each_other(void **state)
+static void crc_can_be_computed_in_pieces(void **state)
 {
     const char *text = "a checksum may be made of pieces";
     size_t size = strlen(text);
@@ -81,8 +81,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_values_hold),
-        cmocka_unit_test(both_agree_at_every_length_and_start),
-        cmocka_unit_test(pieces_continue_each_other),
+        cmocka_unit_test(crc_implementations_agree_at_every_length_and_offset),
+        cmocka_unit_test(crc_can_be_computed_in_pieces),
         cmocka_unit_test(any_flipped_bit_changes_it),
     };
 

@@ -7,7 +7,7 @@
  *   part     = digits [ "." digits ] unit      a fraction only in the last part
  *   unit     = "d" | "h" | "m" | "s" | "ms" | "us" | "ns"
  *
- * A fraction that is no whole number of nanoseconds is malformed: nothing is rounded. */
+ * A fraction that is not a whole number of nanoseconds is malformed: nothing is rounded. */
 #include <stdio.h>
 #include <string.h>
 
@@ -115,7 +115,7 @@ static bool fraction_value(const struct part *part, uint64_t *ret)
     return numerator % denominator == 0;
 }
 
-/* Cannot overflow: a part is less than 2^64 * 2^47 ns and there are at most seven. */
+/* Cannot overflow: a part is less than 2^64 * 2^47 ns, and a duration has at most seven parts. */
 static bool part_value(const struct part *part, det_u128 *ret)
 {
     uint64_t whole, fraction;

@@ -42,7 +42,7 @@ static void durations_are_read(void **state)
     }
 }
 
-static void other_texts_are_malformed(void **state)
+static void malformed_durations_are_rejected(void **state)
 {
     static const char *const malformed[] = {
         "",
@@ -105,7 +105,7 @@ static void the_finest_fraction_of_a_day_is_exact(void **state)
         det_parse_duration(det_view_text("0.0000000000003126d"), &span), DET_ERR_MALFORMED);
 }
 
-static void what_does_not_fit_is_an_overflow(void **state)
+static void durations_out_of_range_overflow(void **state)
 {
     static const char *const too_long[] = { "9223372036854775808ns",
                                             "-9223372036854775809ns",
@@ -154,7 +154,7 @@ static void durations_are_written_shortly(void **state)
         assert_string_equal(det_format_duration(cases[i].span, text, sizeof text), cases[i].text);
 }
 
-static void a_small_target_gets_what_fits(void **state)
+static void small_target_gets_a_truncated_text(void **state)
 {
     char text[4];
 
@@ -163,14 +163,14 @@ static void a_small_target_gets_what_fits(void **state)
     assert_string_equal(text, "1h3");
 }
 
-static void what_is_written_is_read_back(void **state)
+static void random_durations_round_trip(void **state)
 {
     uint64_t seed = 1;
     char text[DET_DURATION_TEXT];
 
     (void)state;
     for (int i = 0; i < 200000; i++) {
-        /* Of all magnitudes, and often round in some unit. */
+        /* Durations of all magnitudes, often round in some unit. */
         uint64_t magnitude = det_test_random(&seed) >> (det_test_random(&seed) % 64);
         det_time span = (det_time)magnitude;
         det_time back = 0;
@@ -187,12 +187,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(durations_are_read),
-        cmocka_unit_test(other_texts_are_malformed),
+        cmocka_unit_test(malformed_durations_are_rejected),
         cmocka_unit_test(the_finest_fraction_of_a_day_is_exact),
-        cmocka_unit_test(what_does_not_fit_is_an_overflow),
+        cmocka_unit_test(durations_out_of_range_overflow),
         cmocka_unit_test(durations_are_written_shortly),
-        cmocka_unit_test(a_small_target_gets_what_fits),
-        cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(small_target_gets_a_truncated_text),
+        cmocka_unit_test(random_durations_round_trip),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

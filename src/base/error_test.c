@@ -31,10 +31,10 @@ static void every_error_has_its_own_number_and_name(void **state)
     }
     assert_string_equal(det_error_name(DET_ERR_NO_MEMORY), "NO_MEMORY");
     assert_string_equal(det_error_name(-41), "UNHANDLED");
-    assert_string_equal(det_error_text(DET_ERR_CLOSED), "it is closed");
+    assert_string_equal(det_error_text(DET_ERR_CLOSED), "already closed");
 }
 
-static void zero_is_no_error(void **state)
+static void zero_means_no_error(void **state)
 {
     (void)state;
     assert_string_equal(det_error_name(0), "OK");
@@ -69,10 +69,10 @@ static void setting_fills_all_fields_and_returns_the_code(void **state)
 static void no_error_struct_is_fine(void **state)
 {
     (void)state;
-    assert_int_equal(det_error_set(NULL, DET_ERR_BUSY, "%s", "nobody reads this"), DET_ERR_BUSY);
+    assert_int_equal(det_error_set(NULL, DET_ERR_BUSY, "%s", "not read by the test"), DET_ERR_BUSY);
 }
 
-static void an_error_may_quote_itself(void **state)
+static void error_text_may_include_its_previous_text(void **state)
 {
     struct det_error error;
 
@@ -119,14 +119,14 @@ static void a_text_of_just_the_size_is_whole(void **state)
     assert_int_equal(strlen(error.text), DET_ERROR_TEXT_MAX - 1);
 }
 
-static void what_printf_cannot_write_becomes_the_general_sentence(void **state)
+static void format_error_falls_back_to_the_default_text(void **state)
 {
     struct det_error error;
 
     (void)state;
     /* The C locale has no bytes for this character. */
     (void)det_error_set(&error, DET_ERR_CLOSED, "%lc", (wint_t)0x20AC);
-    assert_string_equal(error.text, "it is closed");
+    assert_string_equal(error.text, "already closed");
 }
 
 static void the_version_has_three_numbers(void **state)
@@ -146,14 +146,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_error_has_its_own_number_and_name),
-        cmocka_unit_test(zero_is_no_error),
+        cmocka_unit_test(zero_means_no_error),
         cmocka_unit_test(foreign_numbers_are_unknown),
         cmocka_unit_test(setting_fills_all_fields_and_returns_the_code),
         cmocka_unit_test(no_error_struct_is_fine),
-        cmocka_unit_test(an_error_may_quote_itself),
+        cmocka_unit_test(error_text_may_include_its_previous_text),
         cmocka_unit_test(a_long_text_is_cut_at_a_character),
         cmocka_unit_test(a_text_of_just_the_size_is_whole),
-        cmocka_unit_test(what_printf_cannot_write_becomes_the_general_sentence),
+        cmocka_unit_test(format_error_falls_back_to_the_default_text),
         cmocka_unit_test(the_version_has_three_numbers),
     };
 

@@ -4,7 +4,7 @@
 /* hash.c - a keyed 64-bit hash made of 64 x 64 -> 128 bit products.
  *
  * A product folded onto itself mixes every bit of both factors. Each factor is first hidden by a
- * number made from the seed, so that nobody outside can choose bytes that make a factor zero. Keys
+ * number made from the seed, so that an attacker cannot choose bytes that make a factor zero. Keys
  * of up to 16 bytes take two (possibly overlapping) reads and two products. The bytes are read as
  * little endian: a hash in a trace is the same on every processor. */
 #include "base/hash.h"

@@ -27,7 +27,7 @@ static int count_bits(uint64_t value)
 
 /* On average a flipped bit should flip half of the hash; fewer than 8 of 64 has a chance of one in
  * a thousand million. */
-static void every_bit_of_the_bytes_and_the_seed_counts(void **state)
+static void hash_depends_on_every_bit_and_the_seed(void **state)
 {
     unsigned char bytes[70] = "a key";
     uint64_t seed = 7;
@@ -47,7 +47,7 @@ static void every_bit_of_the_bytes_and_the_seed_counts(void **state)
     }
 }
 
-static void the_length_counts(void **state)
+static void hash_depends_on_the_length(void **state)
 {
     const unsigned char zeroes[100] = { 0 };
     uint64_t hashes[100];
@@ -103,7 +103,7 @@ static void mixed_numbers_spread_evenly(void **state)
     check_spread(high);
 }
 
-static void the_order_of_mixing_counts(void **state)
+static void hash_mix_depends_on_the_order(void **state)
 {
     (void)state;
     assert_true(det_hash_mix(det_hash_mix(0, 1), 2) != det_hash_mix(det_hash_mix(0, 2), 1));
@@ -115,11 +115,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_hash_never_changes),
-        cmocka_unit_test(every_bit_of_the_bytes_and_the_seed_counts),
-        cmocka_unit_test(the_length_counts),
+        cmocka_unit_test(hash_depends_on_every_bit_and_the_seed),
+        cmocka_unit_test(hash_depends_on_the_length),
         cmocka_unit_test(numbered_keys_spread_evenly),
         cmocka_unit_test(mixed_numbers_spread_evenly),
-        cmocka_unit_test(the_order_of_mixing_counts),
+        cmocka_unit_test(hash_mix_depends_on_the_order),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,6 +37,31 @@ static void assert_node(const struct det_heap *heap, const struct det_heap_node 
     det_assert(heap->nodes[node->position] == node);
 }
 
+/* Invariant 1 at one position: the node does not precede its parent, and no child precedes the
+ * node. */
+static void assert_order(const struct det_heap *heap, size_t position)
+{
+    const struct det_heap_node *node = heap->nodes[position];
+    size_t child = position * ARITY + 1;
+
+    det_assert(node->position == position);
+    det_assert(position == 0 || !is_before(node, heap->nodes[(position - 1) / ARITY]));
+    for (size_t i = child; i < child + ARITY && i < heap->count; i++)
+        det_assert(!is_before(heap->nodes[i], node));
+}
+
+/* Asserts the invariants after a change of `node`; NULL: the node was removed. */
+static void assert_heap(const struct det_heap *heap, const struct det_heap_node *node)
+{
+    det_assert(heap->count <= heap->capacity);
+    if (DET_CHECKS && node)
+        assert_order(heap, node->position);
+    if (DET_CHECKS_ALL(heap->count)) {
+        for (size_t i = 0; i < heap->count; i++)
+            assert_order(heap, i);
+    }
+}
+
 /* Moves the hole at `position` up until `node` may fill it. */
 static void sift_up(struct det_heap *heap, size_t position, struct det_heap_node *node)
 {
@@ -140,6 +165,7 @@ int det_heap_insert(struct det_heap *heap, struct det_heap_node *node, int64_t k
     node->key = key;
     node->tie = heap->next_tie++;
     sift_up(heap, heap->count++, node);
+    assert_heap(heap, node);
     return 0;
 }
 
@@ -158,6 +184,7 @@ void det_heap_remove(struct det_heap *heap, struct det_heap_node *node)
     node->position = DET_HEAP_NOWHERE;
     if (last != node)
         sift_node(heap, position, last);
+    assert_heap(heap, last != node ? last : NULL);
 }
 
 void det_heap_rekey(struct det_heap *heap, struct det_heap_node *node, int64_t key)
@@ -166,4 +193,5 @@ void det_heap_rekey(struct det_heap *heap, struct det_heap_node *node, int64_t k
     node->key = key;
     node->tie = heap->next_tie++;
     sift_node(heap, node->position, node);
+    assert_heap(heap, node);
 }

@@ -50,7 +50,7 @@ static void rekey(struct fixture *fixture, size_t i, int64_t key)
     fixture->orders[i] = fixture->next_order++;
 }
 
-/* The first by the model: by key, then by who came first; NODES when there is none. */
+/* The first by the model: by key, then by insertion; NODES: none. */
 static size_t model_first(const struct fixture *fixture)
 {
     size_t first = NODES;
@@ -89,7 +89,7 @@ static void an_empty_heap_has_no_first(void **state)
     det_heap_deinit(&heap);
 }
 
-static void equals_come_out_in_the_order_they_went_in(void **state)
+static void equal_keys_leave_in_insertion_order(void **state)
 {
     static struct fixture fixture;
 
@@ -182,7 +182,7 @@ static void inserts_into_reserved_room_cannot_fail(void **state)
     det_test_memory_deinit(&memory);
 }
 
-static void room_that_cannot_be_is_no_memory(void **state)
+static void impossible_heap_capacity_is_out_of_memory(void **state)
 {
     struct det_test_memory memory;
     struct det_heap heap;
@@ -212,7 +212,7 @@ static int fill(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void every_failure_leaves_what_was(void **state)
+static void failed_allocation_changes_nothing(void **state)
 {
     static struct fixture fixture;
 
@@ -236,7 +236,7 @@ static void rekey_what_is_not_in(void *argument)
     rekey(argument, 1, 5);
 }
 
-static void misplaced_nodes_are_assertions(void **state)
+static void misplaced_nodes_abort(void **state)
 {
     static struct fixture fixture;
 
@@ -252,13 +252,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_heap_has_no_first),
-        cmocka_unit_test(equals_come_out_in_the_order_they_went_in),
+        cmocka_unit_test(equal_keys_leave_in_insertion_order),
         cmocka_unit_test(keys_of_the_whole_range_are_ordered),
         cmocka_unit_test(random_operations_agree_with_the_model),
         cmocka_unit_test(inserts_into_reserved_room_cannot_fail),
-        cmocka_unit_test(room_that_cannot_be_is_no_memory),
-        cmocka_unit_test(every_failure_leaves_what_was),
-        cmocka_unit_test(misplaced_nodes_are_assertions),
+        cmocka_unit_test(impossible_heap_capacity_is_out_of_memory),
+        cmocka_unit_test(failed_allocation_changes_nothing),
+        cmocka_unit_test(misplaced_nodes_abort),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* id_map.c - an array of chains; it doubles when there are as many nodes as chains. */
+/* id_map.c - an array of chains; it doubles when it has as many nodes as chains. */
 #include "base/id_map.h"
 
 #include "base/assert.h"

@@ -8,7 +8,7 @@
 
 #define MANY 1000
 
-static void finds_what_was_put_and_not_what_was_removed(void **state)
+static void id_map_finds_only_present_ids(void **state)
 {
     static struct det_id_node nodes[MANY];
     struct det_id_map map;
@@ -52,7 +52,7 @@ static int fill(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void keeps_what_it_has_when_memory_runs_out(void **state)
+static void id_map_keeps_its_entries_on_allocation_failure(void **state)
 {
     (void)state;
     det_test_each_failure(fill, NULL);
@@ -61,8 +61,8 @@ static void keeps_what_it_has_when_memory_runs_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(finds_what_was_put_and_not_what_was_removed),
-        cmocka_unit_test(keeps_what_it_has_when_memory_runs_out),
+        cmocka_unit_test(id_map_finds_only_present_ids),
+        cmocka_unit_test(id_map_keeps_its_entries_on_allocation_failure),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

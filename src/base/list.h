@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/assert.h"
+
 struct det_list {
     struct det_list *next, *previous;
 };
@@ -26,8 +28,18 @@ static inline bool det_list_is_empty(const struct det_list *list)
     return list->next == list;
 }
 
+/* Asserts that the neighbours point to the node: detects an object that was freed while in a list,
+ * and a node that was never initialized. */
+static inline void assert_list(const struct det_list *list)
+{
+    det_check(list->next->previous == list && list->previous->next == list);
+    (void)list;
+}
+
+/* Asserts that the node is in no list. */
 static inline void det_list_insert_before(struct det_list *place, struct det_list *node)
 {
+    assert_list(place);
     node->previous = place->previous;
     node->next = place;
     place->previous->next = node;
@@ -48,6 +60,7 @@ static inline void det_list_prepend(struct det_list *head, struct det_list *node
 /* Removes a node from its list; no effect if it is in none. */
 static inline void det_list_remove(struct det_list *node)
 {
+    assert_list(node);
     node->previous->next = node->next;
     node->next->previous = node->previous;
     det_list_init(node);

@@ -25,7 +25,7 @@ static void check_names(struct det_list *head, const char *names)
     assert_int_equal(strlen(names), count);
 }
 
-static void nodes_stand_where_they_were_put(void **state)
+static void list_nodes_keep_their_order(void **state)
 {
     struct item a = { .name = 'a' }, b = { .name = 'b' }, c = { .name = 'c' }, d = { .name = 'd' };
     struct det_list head;
@@ -43,7 +43,7 @@ static void nodes_stand_where_they_were_put(void **state)
     check_names(&head, "adbc");
 }
 
-static void a_node_leaves_once_or_more(void **state)
+static void list_node_may_be_removed_twice(void **state)
 {
     struct item a = { .name = 'a' }, b = { .name = 'b' }, c = { .name = 'c' };
     struct det_list head;
@@ -84,8 +84,8 @@ static void taking_empties_from_the_front(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodes_stand_where_they_were_put),
-        cmocka_unit_test(a_node_leaves_once_or_more),
+        cmocka_unit_test(list_nodes_keep_their_order),
+        cmocka_unit_test(list_node_may_be_removed_twice),
         cmocka_unit_test(taking_empties_from_the_front),
     };
 

@@ -3,7 +3,7 @@
 
 /* map.c - linear probing with backward-shift deletion.
  *
- * A value stands in its home slot (hash & mask) or in the nearest free one after it, round the end:
+ * A value is in its home slot (hash & mask) or in the nearest free one after it, round the end:
  *
  *      slot      0     1     2     3     4     5     6     7
  *             +-----+-----+-----+-----+-----+-----+-----+-----+
@@ -11,7 +11,7 @@
  *             +-----+-----+-----+-----+-----+-----+-----+-----+
  *
  * Invariants:
- *   1. between the home of a value and its slot there is no free slot, so a search may stop at one;
+ *   1. no slot between the home of a value and its slot is free, so a search may stop at one;
  *   2. at most three quarters of the slots are taken, so there always is a free one;
  *   3. no two values have the same key. */
 #include "base/map.h"
@@ -108,6 +108,43 @@ static void close_hole(struct det_map *map, size_t hole)
     map->slots[hole] = (struct det_map_slot){ 0 };
 }
 
+/* The slots are as many as the values need, and a power of two. */
+static void assert_map(const struct det_map *map)
+{
+    det_assert((map->capacity == 0) == (map->slots == NULL));
+    det_assert((map->capacity & (map->capacity - 1)) == 0);
+    det_assert(map->count <= map->capacity / 4 * 3);
+}
+
+/* A search from its home finds the value in this slot, and no other one of its key (1, 3). */
+static void assert_slot(const struct det_map *map, const struct det_map_slot *slot)
+{
+    const char *key = key_of(map, slot->value);
+
+    det_assert(slot->hash == hash_of(map, key));
+    det_assert(find_slot(map, key, slot->hash) == slot);
+}
+
+static void assert_slots(const struct det_map *map)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < map->capacity; i++) {
+        if (map->slots[i].value == NULL)
+            continue;
+        assert_slot(map, &map->slots[i]);
+        count++;
+    }
+    det_assert(count == map->count);
+}
+
+static void assert_changed(const struct det_map *map)
+{
+    assert_map(map);
+    if (DET_CHECKS_ALL(map->count))
+        assert_slots(map);
+}
+
 void det_map_init(
     struct det_map *map, const struct det_allocator *allocator, uint64_t seed, size_t key_offset)
 {
@@ -139,13 +176,16 @@ int det_map_put(struct det_map *map, void *value)
     uint64_t hash = hash_of(map, key);
     int r;
 
+    det_assert(key != NULL);
     if (map->count > 0 && find_slot(map, key, hash)->value != NULL)
         return DET_ERR_EXISTS;
     r = det_map_reserve(map);
     if (r < 0)
         return r;
+    det_assert(map->count < map->capacity);
     place_value(map->slots, map->capacity, (struct det_map_slot){ hash, value });
     map->count++;
+    assert_changed(map);
     return 0;
 }
 
@@ -162,6 +202,7 @@ void *det_map_remove(struct det_map *map, const char *key)
         return NULL;
     close_hole(map, (size_t)(slot - map->slots));
     map->count--;
+    assert_changed(map);
     return value;
 }
 

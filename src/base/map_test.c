@@ -62,7 +62,7 @@ static void a_value_is_found_by_an_equal_key(void **state)
     det_map_deinit(&map);
 }
 
-static void a_key_that_is_there_stays_with_its_value(void **state)
+static void put_of_an_existing_key_keeps_its_value(void **state)
 {
     struct det_map map;
     struct item first, second;
@@ -140,7 +140,7 @@ static void random_operations_agree_with_the_model(void **state)
 }
 
 /* Many seeds, so that runs of slots often go round the end of the table. */
-static void what_a_walk_returned_may_be_removed(void **state)
+static void items_may_be_removed_during_a_walk(void **state)
 {
     static struct item items[48];
     uint64_t random = 5;
@@ -217,7 +217,7 @@ static void after_a_reserve_a_put_cannot_fail(void **state)
     det_test_each_failure(reserve_and_put, items);
 }
 
-static void every_failure_leaves_what_was(void **state)
+static void failed_allocation_changes_nothing(void **state)
 {
     static struct item items[ITEMS];
 
@@ -250,11 +250,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_map_holds_nothing),
         cmocka_unit_test(a_value_is_found_by_an_equal_key),
-        cmocka_unit_test(a_key_that_is_there_stays_with_its_value),
+        cmocka_unit_test(put_of_an_existing_key_keeps_its_value),
         cmocka_unit_test(random_operations_agree_with_the_model),
-        cmocka_unit_test(what_a_walk_returned_may_be_removed),
+        cmocka_unit_test(items_may_be_removed_during_a_walk),
         cmocka_unit_test(after_a_reserve_a_put_cannot_fail),
-        cmocka_unit_test(every_failure_leaves_what_was),
+        cmocka_unit_test(failed_allocation_changes_nothing),
         cmocka_unit_test(a_foreign_cursor_is_an_assertion),
     };
 

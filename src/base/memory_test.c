@@ -38,7 +38,7 @@ static void null_means_the_default_allocator(void **state)
     det_free(NULL, NULL, 5);
 }
 
-static void new_objects_are_zero_and_sizes_come_back(void **state)
+static void new_objects_are_zeroed_and_their_sizes_counted(void **state)
 {
     struct det_test_memory memory;
     struct pair *pair, *pairs;
@@ -56,7 +56,7 @@ static void new_objects_are_zero_and_sizes_come_back(void **state)
     det_test_memory_deinit(&memory);
 }
 
-static void a_product_that_does_not_fit_is_no_memory(void **state)
+static void array_size_overflow_is_out_of_memory(void **state)
 {
     struct det_test_memory memory;
 
@@ -67,7 +67,7 @@ static void a_product_that_does_not_fit_is_no_memory(void **state)
     det_test_memory_deinit(&memory);
 }
 
-static void a_block_of_no_bytes_is_a_block(void **state)
+static void empty_allocation_returns_a_block(void **state)
 {
     struct det_test_memory memory;
     char *empty;
@@ -133,7 +133,7 @@ static int grow_a_block(struct det_test_memory *memory, void *argument)
     return 0;
 }
 
-static void every_failure_leaves_what_was(void **state)
+static void failed_allocation_changes_nothing(void **state)
 {
     (void)state;
     det_test_each_failure(grow_a_block, NULL);
@@ -156,11 +156,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_default_allocator_grows_shrinks_and_frees),
         cmocka_unit_test(null_means_the_default_allocator),
-        cmocka_unit_test(new_objects_are_zero_and_sizes_come_back),
-        cmocka_unit_test(a_product_that_does_not_fit_is_no_memory),
-        cmocka_unit_test(a_block_of_no_bytes_is_a_block),
+        cmocka_unit_test(new_objects_are_zeroed_and_their_sizes_counted),
+        cmocka_unit_test(array_size_overflow_is_out_of_memory),
+        cmocka_unit_test(empty_allocation_returns_a_block),
         cmocka_unit_test(a_copy_ends_at_its_length_or_at_the_first_nul),
-        cmocka_unit_test(every_failure_leaves_what_was),
+        cmocka_unit_test(failed_allocation_changes_nothing),
         cmocka_unit_test(a_size_without_a_block_is_an_assertion),
     };
 

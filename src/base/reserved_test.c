@@ -16,9 +16,10 @@ static void zeros_are_accepted(void **state)
     (void)state;
     assert_int_equal(det_reserved_check(reserved, "a store", &error), 0);
     assert_int_equal(error.code, 77);
+    assert_true(det_reserved_is_zero(reserved));
 }
 
-static void any_other_value_is_refused(void **state)
+static void nonzero_reserved_fields_are_refused(void **state)
 {
     (void)state;
     for (int i = 0; i < DET_OPTIONS_RESERVED; i++) {
@@ -26,6 +27,7 @@ static void any_other_value_is_refused(void **state)
         struct det_error error = { 0 };
 
         reserved[i] = (uint64_t)1 << (8 * i);
+        assert_false(det_reserved_is_zero(reserved));
         assert_int_equal(det_reserved_check(reserved, "a store", &error), DET_ERR_VERSION);
         assert_int_equal(error.code, DET_ERR_VERSION);
         assert_non_null(strstr(error.text, "a store: an option is set"));
@@ -37,7 +39,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zeros_are_accepted),
-        cmocka_unit_test(any_other_value_is_refused),
+        cmocka_unit_test(nonzero_reserved_fields_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ int det_text_nearest(const char *word, const char *const *words, size_t count);
 const char *det_plural(uint64_t count);
 const char *det_is_or_are(uint64_t count);
 const char *det_was_or_were(uint64_t count);
-/* "a" or "an", by the letter that the noun begins with. */
+/* "a" or "an", by the first letter of the noun. */
 const char *det_article(const char *noun);
 
 #endif

@@ -169,7 +169,7 @@ static void the_nearest_word_is_found(void **state)
     assert_int_equal(det_text_nearest("push", words, 0), -1);
 }
 
-static void words_longer_than_a_name_have_no_neighbour(void **state)
+static void words_longer_than_a_name_have_no_nearest(void **state)
 {
     char full[DET_NAME_MAX + 1], longer[DET_NAME_MAX + 2];
     const char *const words[] = { longer, full };
@@ -229,7 +229,7 @@ int main(void)
         cmocka_unit_test(unsigned_numbers_are_read_exactly),
         cmocka_unit_test(signed_numbers_are_read_exactly),
         cmocka_unit_test(the_nearest_word_is_found),
-        cmocka_unit_test(words_longer_than_a_name_have_no_neighbour),
+        cmocka_unit_test(words_longer_than_a_name_have_no_nearest),
         cmocka_unit_test(counts_and_articles_agree_with_their_noun),
         cmocka_unit_test(impossible_arguments_are_assertions),
     };

@@ -83,7 +83,7 @@ static void every_day_of_the_range_has_its_date(void **state)
     assert_int_equal(year * 10000 + month * 100 + day, 22620412);
 }
 
-static void random_instants_come_back(void **state)
+static void random_instants_round_trip(void **state)
 {
     uint64_t seed = 2;
     char text[DET_TIME_TEXT];
@@ -99,7 +99,7 @@ static void random_instants_come_back(void **state)
     }
 }
 
-static void offsets_are_taken_off(void **state)
+static void time_offsets_are_subtracted(void **state)
 {
     static const struct instant cases[] = {
         { "1970-01-01T01:00:00+01:00", 0 },
@@ -147,7 +147,7 @@ static void check_all(const char *const *texts, size_t count, int expected)
     assert_int_equal(wall, 99);
 }
 
-static void other_shapes_are_malformed(void **state)
+static void malformed_times_are_rejected(void **state)
 {
     static const char *const malformed[] = {
         "",
@@ -200,7 +200,7 @@ static void impossible_and_distant_times_are_out_of_range(void **state)
     check_all(impossible, sizeof impossible / sizeof impossible[0], DET_ERR_RANGE);
 }
 
-static void a_small_target_gets_what_fits(void **state)
+static void small_target_gets_a_truncated_text(void **state)
 {
     char text[11];
 
@@ -215,12 +215,12 @@ int main(void)
         cmocka_unit_test(known_instants_are_written_and_read),
         cmocka_unit_test(the_basic_form_has_no_separators),
         cmocka_unit_test(every_day_of_the_range_has_its_date),
-        cmocka_unit_test(random_instants_come_back),
-        cmocka_unit_test(offsets_are_taken_off),
+        cmocka_unit_test(random_instants_round_trip),
+        cmocka_unit_test(time_offsets_are_subtracted),
         cmocka_unit_test(a_leap_second_is_read_where_it_can_be),
-        cmocka_unit_test(other_shapes_are_malformed),
+        cmocka_unit_test(malformed_times_are_rejected),
         cmocka_unit_test(impossible_and_distant_times_are_out_of_range),
-        cmocka_unit_test(a_small_target_gets_what_fits),
+        cmocka_unit_test(small_target_gets_a_truncated_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ static void every_character_but_surrogates_is_valid(void **state)
         bool is_valid = character <= 0x10FFFF && !is_surrogate;
 
         assert_int_equal(det_utf8_check(bytes, length), is_valid ? length : 0);
-        /* A character that is not all there is not valid. */
+        /* An incomplete character is not valid. */
         assert_int_equal(det_utf8_check(bytes, length - 1), 0);
     }
 }
@@ -41,9 +41,9 @@ static void malformed_sequences_are_found_where_they_start(void **state)
         "\xC1\xBF",         /* over-long */
         "\xE0\x9F\xBF",     /* over-long */
         "\xF0\x8F\xBF\xBF", /* over-long */
-        "\xC3(",            /* the second byte is none */
-        "\xE2\x82(",        /* the third byte is none */
-        "\xF0\x9F\x98(",    /* the fourth byte is none */
+        "\xC3(",            /* invalid second byte */
+        "\xE2\x82(",        /* invalid third byte */
+        "\xF0\x9F\x98(",    /* invalid fourth byte */
         "\xF5\x80\x80\x80", /* past U+10FFFF */
         "\xFF",
     };
@@ -51,7 +51,7 @@ static void malformed_sequences_are_found_where_they_start(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++) {
-        /* Behind as many plain bytes as the fast path may or may not take at once. */
+        /* After as many plain bytes as the fast path may or may not handle at once. */
         for (size_t before = 0; before < 20; before++) {
             int length = snprintf(
                 text, sizeof text, "%.*s%s and more text", (int)before, "abcdefghijklmnopqrst",
@@ -73,7 +73,7 @@ static void text_of_mixed_lengths_is_valid(void **state)
 }
 
 /* Blocks of just the size, so that a sanitizer sees a read past the end. */
-static void nothing_past_the_end_is_read(void **state)
+static void utf8_check_reads_nothing_past_the_end(void **state)
 {
     (void)state;
     for (size_t size = 1; size < 40; size++) {
@@ -94,7 +94,7 @@ int main(void)
         cmocka_unit_test(every_character_but_surrogates_is_valid),
         cmocka_unit_test(malformed_sequences_are_found_where_they_start),
         cmocka_unit_test(text_of_mixed_lengths_is_valid),
-        cmocka_unit_test(nothing_past_the_end_is_read),
+        cmocka_unit_test(utf8_check_reads_nothing_past_the_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

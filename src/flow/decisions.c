@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* decisions.c - composes what strategies decide about a signal, and resolves it into what to do. */
+/* decisions.c - composes the decisions of strategies about a signal, and resolves the result. */
 #include <detent/driver/control.h>
 
 #include "base/assert.h"
@@ -70,8 +70,8 @@ static enum det_resolution resolve_drain(const struct det_resolve_input *input)
     return input->drain_is_terminal ? DET_RESOLVE_FORWARD_AND_DRAIN : DET_RESOLVE_FORWARD;
 }
 
-/* The strategies have let it pass. An entry point does not note: its buffer shows which input has
- * ended. */
+/* Resolves a signal that the strategies let pass. An entry point sets no note: its buffer shows
+ * which input has ended. */
 static struct det_resolved resolve_passed(const struct det_resolve_input *input)
 {
     struct det_resolved resolved = { .resolution = DET_RESOLVE_FORWARD };

@@ -27,7 +27,7 @@ static bool is_same(struct det_control_decision a, struct det_control_decision b
 
 /* The list above goes from the mildest to the strictest, by the sentence "Delay vs Delay = max;
  * Delay beats Retry/Skip/Forward; Retry beats Skip/Forward; Skip beats Forward". */
-static void of_two_decisions_the_stricter_one_counts(void **state)
+static void stricter_of_two_decisions_wins(void **state)
 {
     (void)state;
     for (size_t a = 0; a < DECISIONS; a++) {
@@ -66,7 +66,7 @@ static void composing_is_associative(void **state)
     }
 }
 
-static void a_delay_that_is_none_is_not_looked_at(void **state)
+static void delay_is_ignored_for_other_actions(void **state)
 {
     struct det_control_decision skip = { DET_CONTROL_SKIP, 7 }, other = { DET_CONTROL_SKIP, 9 };
     struct det_control_decision found;
@@ -79,8 +79,8 @@ static void a_delay_that_is_none_is_not_looked_at(void **state)
     assert_int_equal(found.delay, 3);
 }
 
-/* A strategy that answers as it is told and counts in its own memory. */
-static struct det_control_decision decide_as_told(
+/* A strategy with a configured answer, which counts in its own memory. */
+static struct det_control_decision decide_fixed(
     const void *config, const struct det_signal_info *info, struct det_control_memory *memory)
 {
     (void)info;
@@ -88,12 +88,12 @@ static struct det_control_decision decide_as_told(
     return *(const struct det_control_decision *)config;
 }
 
-static struct det_control_strategy as_told(size_t decision)
+static struct det_control_strategy fixed_decision(size_t decision)
 {
-    return (struct det_control_strategy){ "as told", decide_as_told, &decisions[decision] };
+    return (struct det_control_strategy){ "as told", decide_fixed, &decisions[decision] };
 }
 
-static void without_strategies_everything_is_forwarded(void **state)
+static void no_strategies_forward_every_signal(void **state)
 {
     (void)state;
     for (int signal = 0; signal < DET_SIGNAL_KINDS; signal++) {
@@ -110,30 +110,31 @@ static void one_strategy_decides_alone(void **state)
     (void)state;
     for (size_t i = 0; i < DECISIONS; i++) {
         struct det_control_memory memory = { 0 };
-        struct det_control_strategy strategy = as_told(i);
+        struct det_control_strategy strategy = fixed_decision(i);
 
         assert_true(is_same(det_control_decide(&strategy, 1, &info, &memory), decisions[i]));
     }
 }
 
-static void all_strategies_are_asked_whatever_the_others_say(void **state)
+static void every_strategy_is_asked_for_each_signal(void **state)
 {
     (void)state;
     for (size_t i = 0; i < DECISIONS * DECISIONS * DECISIONS; i++) {
-        size_t told[3] = { i % DECISIONS, i / DECISIONS % DECISIONS, i / DECISIONS / DECISIONS };
+        size_t reported[3] = { i % DECISIONS, i / DECISIONS % DECISIONS,
+                               i / DECISIONS / DECISIONS };
         struct det_control_strategy strategies[3];
         struct det_control_memory memories[3] = { 0 };
         struct det_signal_info info = { .signal = (enum det_signal)(i % DET_SIGNAL_OTHER) };
         size_t strictest = 0;
 
         for (size_t k = 0; k < 3; k++) {
-            strategies[k] = as_told(told[k]);
-            strictest = told[k] > strictest ? told[k] : strictest;
+            strategies[k] = fixed_decision(reported[k]);
+            strictest = reported[k] > strictest ? reported[k] : strictest;
         }
         assert_true(
             is_same(det_control_decide(strategies, 3, &info, memories), decisions[strictest]));
         for (size_t k = 0; k < 3; k++) {
-            bool is_delay = decisions[told[k]].action == DET_CONTROL_DELAY;
+            bool is_delay = decisions[reported[k]].action == DET_CONTROL_DELAY;
 
             assert_int_equal(memories[k].user[0], 1);
             assert_int_equal(memories[k].asked[info.signal], 1);
@@ -142,9 +143,9 @@ static void all_strategies_are_asked_whatever_the_others_say(void **state)
     }
 }
 
-static void a_memory_lasts_from_call_to_call_and_counts_each_kind_apart(void **state)
+static void strategy_memory_counts_each_signal_kind(void **state)
 {
-    struct det_control_strategy strategies[2] = { as_told(5), as_told(1) };
+    struct det_control_strategy strategies[2] = { fixed_decision(5), fixed_decision(1) };
     struct det_control_memory memories[2] = { 0 };
     static const unsigned calls[DET_SIGNAL_KINDS] = { 3, 1, 4, 2, 5 };
 
@@ -164,9 +165,9 @@ static void a_memory_lasts_from_call_to_call_and_counts_each_kind_apart(void **s
     assert_int_equal(memories[0].user[0], 10);
 }
 
-static void nobody_is_asked_about_other_signals(void **state)
+static void strategies_are_not_asked_about_other_signals(void **state)
 {
-    struct det_control_strategy strategy = as_told(5);
+    struct det_control_strategy strategy = fixed_decision(5);
     struct det_control_memory memory = { 0 };
     struct det_signal_info info = { .signal = DET_SIGNAL_OTHER };
 
@@ -176,9 +177,9 @@ static void nobody_is_asked_about_other_signals(void **state)
     assert_int_equal(memory.asked[DET_SIGNAL_OTHER], 0);
 }
 
-static void counts_do_not_start_anew(void **state)
+static void counts_saturate_at_their_maximum(void **state)
 {
-    struct det_control_strategy strategy = as_told(4);
+    struct det_control_strategy strategy = fixed_decision(4);
     struct det_control_memory memory = { .asked = { UINT32_MAX }, .delayed = { UINT32_MAX } };
     struct det_signal_info info = { .signal = DET_SIGNAL_EOF };
 
@@ -205,7 +206,7 @@ static void ask_for_the_past(void *argument)
     (void)det_control_decide(&strategy, 1, &info, &memory);
 }
 
-static void a_negative_delay_is_a_mistake_of_the_strategy(void **state)
+static void negative_delay_of_a_strategy_aborts(void **state)
 {
     (void)state;
     assert_true(det_test_aborts(ask_for_the_past, NULL, "delay >= 0"));
@@ -363,17 +364,17 @@ static void a_delayed_eof_is_noted_when_it_passes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_two_decisions_the_stricter_one_counts),
+        cmocka_unit_test(stricter_of_two_decisions_wins),
         cmocka_unit_test(composing_is_commutative_and_forward_is_neutral),
         cmocka_unit_test(composing_is_associative),
-        cmocka_unit_test(a_delay_that_is_none_is_not_looked_at),
-        cmocka_unit_test(without_strategies_everything_is_forwarded),
+        cmocka_unit_test(delay_is_ignored_for_other_actions),
+        cmocka_unit_test(no_strategies_forward_every_signal),
         cmocka_unit_test(one_strategy_decides_alone),
-        cmocka_unit_test(all_strategies_are_asked_whatever_the_others_say),
-        cmocka_unit_test(a_memory_lasts_from_call_to_call_and_counts_each_kind_apart),
-        cmocka_unit_test(nobody_is_asked_about_other_signals),
-        cmocka_unit_test(counts_do_not_start_anew),
-        cmocka_unit_test(a_negative_delay_is_a_mistake_of_the_strategy),
+        cmocka_unit_test(every_strategy_is_asked_for_each_signal),
+        cmocka_unit_test(strategy_memory_counts_each_signal_kind),
+        cmocka_unit_test(strategies_are_not_asked_about_other_signals),
+        cmocka_unit_test(counts_saturate_at_their_maximum),
+        cmocka_unit_test(negative_delay_of_a_strategy_aborts),
         cmocka_unit_test(every_input_resolves_as_the_rules_say),
         cmocka_unit_test(only_a_member_notes_an_eof_and_only_one_that_passed),
         cmocka_unit_test(a_delayed_eof_is_noted_when_it_passes),

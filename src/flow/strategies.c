@@ -20,7 +20,7 @@ static struct det_control_decision wait_for(det_time delay)
     return (struct det_control_decision){ .action = DET_CONTROL_DELAY, .delay = delay };
 }
 
-/* Those that the strategies of this file hold up. */
+/* True for the signals that the strategies of this file delay. */
 static bool ends_input(const struct det_signal_info *info)
 {
     return info->signal == DET_SIGNAL_EOF || info->signal == DET_SIGNAL_DRAIN;
@@ -36,7 +36,7 @@ static det_time or_default(det_time span, det_time fallback)
     return span ? span : fallback;
 }
 
-/* 0: none. */
+/* The delay that the breaker requests; 0: none. */
 static det_time breaker_delay(const struct det_breaker_strategy *breaker)
 {
     det_time cooldown = or_default(breaker->cooldown, COOLDOWN_DEFAULT);
@@ -63,7 +63,7 @@ static struct det_control_decision breaker_decides(
     return delay ? wait_for(delay) : pass_decision();
 }
 
-/* A window may have been opened after `now` was read. */
+/* The window may have begun after `now` was read. */
 static struct det_control_decision window_decides(
     const void *config, const struct det_signal_info *info, struct det_control_memory *memory)
 {
@@ -77,13 +77,13 @@ static struct det_control_decision window_decides(
     return wait_for(window->length - elapsed);
 }
 
-/* Numbers over what a time can hold are cut before they become one. */
+/* Converts a span to a time of at most `max`, without overflow. */
 static det_time to_time(double span, det_time max)
 {
     return span < (double)max ? (det_time)span : max;
 }
 
-/* Anywhere from nine to eleven tenths of the delay; the chance is in the clock and the count. */
+/* Returns 0.9 to 1.1 of the delay; the random bits come from the clock and the count. */
 static det_time spread_delay(
     det_time delay, const struct det_signal_info *info, const struct det_control_memory *memory)
 {
@@ -93,7 +93,8 @@ static det_time spread_delay(
     return to_time((double)delay * (0.9 + 0.2 * share), DET_NEVER);
 }
 
-/* By squaring, since attempts may be without number. Too large becomes infinite, and is cut. */
+/* By squaring, since the exponent has no limit. An overflow is infinite, and is cut by
+ * to_time(). */
 static double power_of(double base, uint32_t exponent)
 {
     double result = 1;

@@ -27,7 +27,7 @@ static void assert_delays(struct det_control_decision decision, det_time delay)
     assert_int_equal(decision.delay, delay);
 }
 
-static void a_breaker_holds_by_its_state(void **state)
+static void breaker_delays_according_to_its_state(void **state)
 {
     static const struct {
         uint8_t state;
@@ -80,7 +80,7 @@ static void a_breaker_holds_each_kind_of_signal_once(void **state)
     assert_forwards(ask(strategy, DET_SIGNAL_EOF, 4, &memory));
 }
 
-static void a_breaker_that_opens_later_holds_then(void **state)
+static void breaker_that_opens_later_delays_from_then_on(void **state)
 {
     uint8_t breaker = DET_BREAKER_CLOSED;
     struct det_breaker_strategy config = { .state = &breaker };
@@ -93,7 +93,7 @@ static void a_breaker_that_opens_later_holds_then(void **state)
     assert_delays(ask(strategy, DET_SIGNAL_EOF, 0, &memory), 2 * DET_SECOND);
 }
 
-static void a_window_holds_for_what_is_left_of_it(void **state)
+static void window_delays_for_its_remaining_time(void **state)
 {
     det_time began = 100;
     struct det_window_strategy config = { &began, 50 };
@@ -117,7 +117,7 @@ static void a_window_holds_for_what_is_left_of_it(void **state)
     assert_forwards(ask(strategy, DET_SIGNAL_EOF, 7, &memory));
 }
 
-static void a_retry_keeps_as_often_as_it_may_and_then_forwards(void **state)
+static void retry_stops_at_its_limit_and_forwards(void **state)
 {
     (void)state;
     for (uint32_t max = 0; max < 5; max++) {
@@ -135,7 +135,7 @@ static void a_retry_keeps_as_often_as_it_may_and_then_forwards(void **state)
     }
 }
 
-static void a_retry_that_was_counted_out_forwards(void **state)
+static void retry_with_a_saturated_count_forwards(void **state)
 {
     struct det_retry_strategy config = { .attempts_max = UINT32_MAX };
     struct det_control_memory memory = { .asked = { UINT32_MAX - 2 } };
@@ -211,7 +211,7 @@ static void jitter_spreads_a_delay_by_a_tenth_to_both_sides(void **state)
     assert_in_range(sum / 10000, 995, 1005);
 }
 
-static void what_does_not_end_the_input_is_never_held(void **state)
+static void signals_that_do_not_end_the_input_pass(void **state)
 {
     static const uint8_t open = DET_BREAKER_OPEN;
     static const det_time began = 1;
@@ -236,7 +236,7 @@ static void what_does_not_end_the_input_is_never_held(void **state)
 }
 
 /* Whatever the three say together, a stage that asks again after every delay gets its EOF. */
-static void strategies_together_hold_a_signal_for_a_bounded_time(void **state)
+static void combined_strategies_delay_for_a_bounded_time(void **state)
 {
     static const uint8_t open = DET_BREAKER_OPEN;
     det_time began = 1, now = 1;
@@ -261,7 +261,7 @@ static void strategies_together_hold_a_signal_for_a_bounded_time(void **state)
     assert_int_equal(now, 1 + 7 * DET_SECOND);
 }
 
-static void a_source_behind_an_open_breaker_ends_with_poison(void **state)
+static void source_with_an_open_breaker_ends_with_poison(void **state)
 {
     uint8_t breaker = DET_BREAKER_CLOSED;
     struct det_breaker_strategy config = { .state = &breaker };
@@ -290,7 +290,7 @@ static void make_retry(void *argument)
     (void)det_control_retry(argument);
 }
 
-static void a_config_that_cannot_be_meant_stops_at_once(void **state)
+static void invalid_strategy_config_aborts(void **state)
 {
     (void)state;
     assert_true(det_test_aborts(
@@ -308,20 +308,20 @@ static void a_config_that_cannot_be_meant_stops_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_breaker_holds_by_its_state),
+        cmocka_unit_test(breaker_delays_according_to_its_state),
         cmocka_unit_test(a_breaker_holds_each_kind_of_signal_once),
-        cmocka_unit_test(a_breaker_that_opens_later_holds_then),
-        cmocka_unit_test(a_window_holds_for_what_is_left_of_it),
-        cmocka_unit_test(a_retry_keeps_as_often_as_it_may_and_then_forwards),
-        cmocka_unit_test(a_retry_that_was_counted_out_forwards),
+        cmocka_unit_test(breaker_that_opens_later_delays_from_then_on),
+        cmocka_unit_test(window_delays_for_its_remaining_time),
+        cmocka_unit_test(retry_stops_at_its_limit_and_forwards),
+        cmocka_unit_test(retry_with_a_saturated_count_forwards),
         cmocka_unit_test(a_retry_with_a_first_delay_backs_off),
         cmocka_unit_test(a_delay_without_a_factor_is_always_the_same),
         cmocka_unit_test(a_delay_never_overflows),
         cmocka_unit_test(jitter_spreads_a_delay_by_a_tenth_to_both_sides),
-        cmocka_unit_test(what_does_not_end_the_input_is_never_held),
-        cmocka_unit_test(strategies_together_hold_a_signal_for_a_bounded_time),
-        cmocka_unit_test(a_source_behind_an_open_breaker_ends_with_poison),
-        cmocka_unit_test(a_config_that_cannot_be_meant_stops_at_once),
+        cmocka_unit_test(signals_that_do_not_end_the_input_pass),
+        cmocka_unit_test(combined_strategies_delay_for_a_bounded_time),
+        cmocka_unit_test(source_with_an_open_breaker_ends_with_poison),
+        cmocka_unit_test(invalid_strategy_config_aborts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

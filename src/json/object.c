@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* object.c - takes a JSON object apart. */
+/* object.c - reads the members of a JSON object. */
 #include "json/object.h"
 
 #include <stdio.h>
+
+#include "base/assert.h"
 
 int det_json_object_init(
     struct det_json_object *object, struct det_arena *arena, const struct det_json_value *value,
@@ -12,7 +14,7 @@ int det_json_object_init(
 {
     *object = (struct det_json_object){ .value = value, .arena = arena };
     if (!det_json_is(value, DET_JSON_OBJECT))
-        return det_error_set(reterr, DET_ERR_MALFORMED, "it is no object");
+        return det_error_set(reterr, DET_ERR_MALFORMED, "not a JSON object");
     return 0;
 }
 
@@ -31,6 +33,7 @@ int det_json_object_read(
 const struct det_json_value *det_json_object_find(
     const struct det_json_object *object, const char *key)
 {
+    det_assert(det_json_is(object->value, DET_JSON_OBJECT));
     return det_json_get(object->value, key);
 }
 

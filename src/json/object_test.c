@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* object_test.c - objects taken apart. */
+/* object_test.c - reading the members of objects. */
 #include "json/object.h"
 
 #include "lib/test.h"
@@ -11,7 +11,7 @@ static int read_text(struct det_json_object *members, struct det_arena *arena, c
     return det_json_object_read(members, arena, det_view_text(text), NULL);
 }
 
-/* The sizes of the elements as digits. */
+/* Returns the sizes of the elements as digits. */
 static size_t sizes_of(const struct det_json_value *array)
 {
     size_t sizes = 0;
@@ -21,7 +21,7 @@ static size_t sizes_of(const struct det_json_value *array)
     return sizes;
 }
 
-static void values_are_what_they_say(void **state)
+static void members_have_the_requested_types(void **state)
 {
     struct det_arena arena;
     struct det_json_object members;
@@ -82,7 +82,7 @@ static void the_first_wrong_member_is_remembered(void **state)
     det_arena_deinit(&arena);
 }
 
-static void what_is_no_object_is_refused(void **state)
+static void text_that_is_not_an_object_is_refused(void **state)
 {
     static const char *const texts[] = { "",        "[]",         "{",
                                          "{\"a\":", "{}{}",       "{\"a\":[1}",
@@ -130,7 +130,7 @@ static int read_in(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void a_text_without_memory_is_told(void **state)
+static void object_reader_reports_allocation_failures(void **state)
 {
     (void)state;
     det_test_each_failure(read_in, NULL);
@@ -139,11 +139,11 @@ static void a_text_without_memory_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_are_what_they_say),
+        cmocka_unit_test(members_have_the_requested_types),
         cmocka_unit_test(the_first_wrong_member_is_remembered),
-        cmocka_unit_test(what_is_no_object_is_refused),
+        cmocka_unit_test(text_that_is_not_an_object_is_refused),
         cmocka_unit_test(a_key_that_occurs_twice_is_refused_however_it_is_escaped),
-        cmocka_unit_test(a_text_without_memory_is_told),
+        cmocka_unit_test(object_reader_reports_allocation_failures),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

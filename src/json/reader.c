@@ -35,7 +35,7 @@ struct reader {
 
 static int no_memory(struct reader *reader)
 {
-    return det_error_set(reader->reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    return det_error_set(reader->reterr, DET_ERR_NO_MEMORY, "out of memory");
 }
 
 static int unescape(struct reader *reader, struct det_view escaped, struct det_view *ret)
@@ -117,8 +117,8 @@ static size_t index_size(const struct det_json_value *object)
     return size;
 }
 
-/* The place of the key in the index, or the free one where it belongs. The seed is the address of
- * the object: a sender cannot choose keys that collide. */
+/* Returns the slot of the key in the index, or the free slot where it belongs. The seed is the
+ * address of the object: a sender cannot choose keys that collide. */
 static const struct det_json_value **find_slot(
     const struct det_json_value *object, struct det_view key)
 {
@@ -149,7 +149,7 @@ static int fail_duplicate(struct reader *reader, const struct det_json_value *va
         "duplicate key '%.*s'", (int)(key.size < 60 ? key.size : 60), key.data);
 }
 
-/* Two readers of an object with duplicate keys may see two objects. */
+/* Different readers of an object with duplicate keys may read different values. */
 static int check_keys(struct reader *reader, struct det_json_value *object)
 {
     if (object->count >= INDEX_MIN) {
@@ -300,13 +300,6 @@ int64_t det_json_get_signed(const struct det_json_value *object, const char *key
     int64_t number = 0;
 
     return det_json_value_i64(det_json_get(object, key), &number) < 0 ? 0 : number;
-}
-
-double det_json_get_double(const struct det_json_value *object, const char *key)
-{
-    double number = 0;
-
-    return det_json_value_double(det_json_get(object, key), &number) < 0 ? 0 : number;
 }
 
 bool det_json_get_bool(const struct det_json_value *object, const char *key)

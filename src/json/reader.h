@@ -8,10 +8,10 @@
  *     DET_JSON_EACH (item, det_json_get(root, "items"))
  *         total += det_json_get_number(item, "cents");
  *
- * One whole value, valid UTF-8, paired surrogates, no duplicate keys (however they are escaped),
- * limits on size, depth and values. Numbers keep the text that they were written with, so they are
- * exact. The tree lives in the arena and borrows the text, which must outlive it. The getters take
- * NULL for a missing value, so that they can be chained. */
+ * The text must be one whole value of valid UTF-8 with paired surrogates and without duplicate keys
+ * (also if escaped differently), within limits on size, depth and number of values. Numbers keep
+ * their text, so they are exact. The tree lives in the arena and borrows the text, which must
+ * outlive it. The getters accept NULL for a missing value, so that they can be chained. */
 #ifndef DET_JSON_READER_H
 #define DET_JSON_READER_H
 
@@ -26,7 +26,7 @@ struct det_json_value {
     uint32_t count;          /* of members or elements */
     struct det_view key;     /* of a member, unescaped; no data elsewhere */
     struct det_view text;    /* STRING: unescaped, with a final 0; NUMBER: as written */
-    struct det_view raw;     /* the whole value as it stands in the text */
+    struct det_view raw;     /* the whole value as in the text */
     const struct det_json_value *first, *next;
     const struct det_json_value **index; /* of an object with many members; else NULL */
 };
@@ -37,7 +37,8 @@ DET_MUST_CHECK int det_json_read(
     struct det_arena *arena, struct det_view text, const struct det_json_value **ret,
     struct det_error *reterr);
 
-/* The value of a key; NULL when `object` has no such key, is no object, or is NULL. */
+/* Returns the value of a key; NULL if `object` does not have the key, is not an object, or
+ * is NULL. */
 const struct det_json_value *det_json_get(const struct det_json_value *object, const char *key);
 
 static inline const struct det_json_value *det_json_first(const struct det_json_value *value)
@@ -45,7 +46,7 @@ static inline const struct det_json_value *det_json_first(const struct det_json_
     return value ? value->first : NULL;
 }
 
-/* The members of an object or the elements of an array, in order. */
+/* Iterates over the members of an object or the elements of an array, in order. */
 #define DET_JSON_EACH(item, parent) \
     for (const struct det_json_value *item = det_json_first(parent); item; item = item->next)
 
@@ -54,20 +55,19 @@ static inline bool det_json_is(const struct det_json_value *value, enum det_json
     return value && value->kind == kind;
 }
 
-/* The text of a string; NULL when it is none, or contains U+0000. */
+/* Returns the text of a string; NULL: not a string, or it contains U+0000. */
 const char *det_json_value_text(const struct det_json_value *value);
-/* A whole number. DET_ERR_TYPE: it is none; DET_ERR_RANGE: it does not fit. */
+/* Reads a whole number. DET_ERR_TYPE: not a whole number; DET_ERR_RANGE: it does not fit. */
 DET_MUST_CHECK int det_json_value_u64(const struct det_json_value *value, uint64_t *ret);
 DET_MUST_CHECK int det_json_value_i64(const struct det_json_value *value, int64_t *ret);
 DET_MUST_CHECK int det_json_value_double(const struct det_json_value *value, double *ret);
 DET_MUST_CHECK int det_json_value_time(const struct det_json_value *value, det_time *ret);
 
-/* By key, for texts that we wrote ourselves: what is missing or of another kind is NULL, 0, false.
- */
+/* Return values by key, for texts that detent wrote: NULL, 0 or false if missing or of another
+ * kind. */
 const char *det_json_get_text(const struct det_json_value *object, const char *key);
 uint64_t det_json_get_number(const struct det_json_value *object, const char *key);
 int64_t det_json_get_signed(const struct det_json_value *object, const char *key);
-double det_json_get_double(const struct det_json_value *object, const char *key);
 bool det_json_get_bool(const struct det_json_value *object, const char *key);
 det_time det_json_get_time(const struct det_json_value *object, const char *key);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* reader_test.c - JSON as a tree: values, exact numbers, what is refused, limits, no memory. */
+/* reader_test.c - JSON as a tree: values, exact numbers, refused texts, limits, no memory. */
 #include "json/reader.h"
 
 #include "lib/test.h"
@@ -70,7 +70,7 @@ static void values_have_their_kind_and_order(void **state)
     close_document(&document);
 }
 
-static void a_missing_value_is_no_value(void **state)
+static void missing_member_is_null(void **state)
 {
     struct document document = read_text("{\"t\":\"a\\u0000b\",\"n\":1.5,\"s\":\"text\"}");
     uint64_t number = 7;
@@ -110,18 +110,19 @@ static void numbers_are_exact(void **state)
     assert_true(det_json_get_signed(root, "i") == INT64_MIN);
     assert_int_equal(det_json_value_i64(det_json_get(root, "j"), &whole), DET_ERR_RANGE);
     assert_int_equal(det_json_value_i64(det_json_get(root, "u"), &whole), DET_ERR_RANGE);
-    assert_true(det_json_get_double(root, "d") == 0.1);
+    assert_int_equal(det_json_value_double(det_json_get(root, "d"), &real), 0);
+    assert_true(real == 0.1);
     assert_int_equal(det_json_value_double(det_json_get(root, "e"), &real), DET_ERR_RANGE);
     assert_true(det_view_is(det_json_get(root, "l")->text, "1.10"));
     close_document(&document);
 }
 
-static void what_is_wrong_is_refused_at_its_place(void **state)
+static void malformed_json_is_refused_at_its_offset(void **state)
 {
     (void)state;
     refused("", DET_ERR_TRUNCATED, 0, "a value");
     refused("{\"a\":1", DET_ERR_TRUNCATED, 6, "a comma or a closing bracket");
-    refused("{} {}", DET_ERR_MALFORMED, 3, "nothing more");
+    refused("{} {}", DET_ERR_MALFORMED, 3, "the end of the text");
     refused("[1,]", DET_ERR_MALFORMED, 3, "a value");
     refused("{\"a\":1,}", DET_ERR_MALFORMED, 7, "the name of a member");
     refused("\"\xff\"", DET_ERR_MALFORMED, 1, "UTF-8");
@@ -134,7 +135,7 @@ static void what_is_wrong_is_refused_at_its_place(void **state)
     refused("[{\"x\":{\"a\":1,\"a\":1}}]", DET_ERR_DUPLICATE_FIELD, 17, "duplicate key 'a'");
 }
 
-static void keys_that_only_look_alike_are_two(void **state)
+static void keys_are_compared_exactly(void **state)
 {
     struct document document = read_text("{\"a\":1,\"A\":2,\"a\\u0000\":3}");
 
@@ -144,7 +145,7 @@ static void keys_that_only_look_alike_are_two(void **state)
     close_document(&document);
 }
 
-/* {"k0":0,"k1":1,...}, and with `is_twice` the last key once more. */
+/* Returns {"k0":0,"k1":1,...}; with `is_twice` the last key is a duplicate. */
 static char *many_members(size_t count, bool is_twice)
 {
     size_t capacity = count * 32 + 32, size = 1;
@@ -159,7 +160,7 @@ static char *many_members(size_t count, bool is_twice)
     return text;
 }
 
-static void many_members_are_found_and_none_is_there_twice(void **state)
+static void large_objects_find_members_and_refuse_duplicates(void **state)
 {
     static const size_t counts[] = { 1, 15, 16, 17, 63, 5000 };
 
@@ -238,11 +239,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_have_their_kind_and_order),
-        cmocka_unit_test(a_missing_value_is_no_value),
+        cmocka_unit_test(missing_member_is_null),
         cmocka_unit_test(numbers_are_exact),
-        cmocka_unit_test(what_is_wrong_is_refused_at_its_place),
-        cmocka_unit_test(keys_that_only_look_alike_are_two),
-        cmocka_unit_test(many_members_are_found_and_none_is_there_twice),
+        cmocka_unit_test(malformed_json_is_refused_at_its_offset),
+        cmocka_unit_test(keys_are_compared_exactly),
+        cmocka_unit_test(large_objects_find_members_and_refuse_duplicates),
         cmocka_unit_test(depth_and_values_are_limited),
         cmocka_unit_test(reading_survives_every_failed_allocation),
     };

@@ -33,7 +33,7 @@ void det_json_writer_clear(struct det_json_writer *json)
     json->depth = 0;
 }
 
-/* What needs no escape, which is nearly all there is, is copied as a whole. */
+/* Copies a run without escapes at once: nearly every text is one run. */
 static void quote_plain(struct det_buffer *buffer, struct det_view text)
 {
     char *target = det_buffer_extend(buffer, text.size + 2);
@@ -116,7 +116,7 @@ void det_json_close(struct det_json_writer *json, char bracket)
     json->needs_comma = true;
 }
 
-/* Bytes that are no UTF-8 have no place in JSON: they are shown as on a terminal. */
+/* Bytes that are not UTF-8 are written like on a terminal, because JSON cannot contain them. */
 static void quote_escaped(struct det_json_writer *json, const char *text, size_t size)
 {
     struct det_buffer shown;
@@ -231,7 +231,7 @@ void det_json_record(
     char *target;
 
     write_key(json, key);
-    /* With room for the final 0, which is then given back. */
+    /* Reserves room for the final 0, and drops it afterwards. */
     target = det_buffer_extend(&json->text, size + 1);
     if (!target)
         return;
@@ -253,7 +253,7 @@ void det_json_record_members(
     if (!target)
         return;
     det_record_to_json(record, value, flags, target, size + 1);
-    /* Without its braces and the final 0. */
+    /* Drops the braces and the final 0. */
     memmove(target, target + 1, size - 2);
     json->text.size -= 3;
     json->text.data[json->text.size] = '\0';
@@ -268,7 +268,7 @@ static void copy_key(struct det_json_writer *json, const struct det_json_value *
     write_colon(json);
 }
 
-/* A scalar, or the bracket that opens the others. */
+/* Writes a scalar, or the opening bracket of a list or an object. */
 static void copy_head(struct det_json_writer *json, const struct det_json_value *value)
 {
     bool is_open = value->kind == DET_JSON_OBJECT || value->kind == DET_JSON_ARRAY;
@@ -281,17 +281,11 @@ static void copy_head(struct det_json_writer *json, const struct det_json_value 
     json->needs_comma = !is_open;
 }
 
-void det_json_copy(
-    struct det_json_writer *json, const char *key, const struct det_json_value *value)
+static void copy_value(struct det_json_writer *json, const struct det_json_value *value)
 {
     const struct det_json_value *open[DET_JSON_DEPTH_MAX], *next = value;
     unsigned depth = 0;
 
-    if (!value) {
-        det_json_null(json, key);
-        return;
-    }
-    write_key(json, key);
     do {
         if (!next) {
             value = open[--depth];
@@ -310,6 +304,25 @@ void det_json_copy(
             next = value->first;
         }
     } while (depth);
+}
+
+void det_json_copy(
+    struct det_json_writer *json, const char *key, const struct det_json_value *value)
+{
+    if (!value) {
+        det_json_null(json, key);
+        return;
+    }
+    write_key(json, key);
+    copy_value(json, value);
+}
+
+void det_json_copy_members(struct det_json_writer *json, const struct det_json_value *object)
+{
+    DET_JSON_EACH (member, object) {
+        copy_key(json, member);
+        copy_value(json, member);
+    }
 }
 
 void det_json_raw(struct det_json_writer *json, const char *key, const char *text, size_t size)

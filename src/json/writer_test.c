@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* writer_test.c - what is written is JSON, exact, and steers no terminal. */
+/* writer_test.c - the output is JSON, exact, and has no control sequences of terminals. */
 #include "json/writer.h"
 
 #include <math.h>
@@ -50,6 +50,8 @@ static void write_all(struct det_json_writer *json, const struct det_json_value 
     det_json_close(json, ']');
     det_json_time(json, "at", 0);
     det_json_copy(json, "copy", value);
+    det_json_copy_members(json, det_json_get(value, "y"));
+    det_json_copy_members(json, NULL);
     det_json_raw(json, "raw", "[1]", 3);
     det_json_record(json, "pay", &pay_record, &pay, 0);
     det_json_record_members(json, &empty_record, &pay, 0);
@@ -60,7 +62,7 @@ static void write_all(struct det_json_writer *json, const struct det_json_value 
 static const char given[] =
     " { \"x\" : [ 1.10, {}, [ ] , \"a\\u0062\\u202e\" ], \"y\" : { \"z\": null } } ";
 
-static void every_member_stands_in_its_place(void **state)
+static void members_are_written_in_order(void **state)
 {
     const struct det_json_value *value = NULL;
     struct det_json_writer json;
@@ -77,7 +79,7 @@ static void every_member_stands_in_its_place(void **state)
         "\"bytes\":\"a\\\\xff\\\"\",\"format\":\"\xc3\xa4-7\","
         "\"list\":[18446744073709551615,-9223372036854775808,0.1,null,true],"
         "\"at\":\"1970-01-01T00:00:00Z\","
-        "\"copy\":{\"x\":[1.10,{},[],\"ab\\u202e\"],\"y\":{\"z\":null}},\"raw\":[1],"
+        "\"copy\":{\"x\":[1.10,{},[],\"ab\\u202e\"],\"y\":{\"z\":null}},\"z\":null,\"raw\":[1],"
         "\"pay\":{\"cents\":18446744073709551615,\"card\":\"{redacted}\"},"
         "\"cents\":18446744073709551615,\"card\":\"4242\"}");
     det_json_writer_clear(&json);
@@ -139,7 +141,7 @@ static void a_failure_sticks_to_the_buffer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_member_stands_in_its_place),
+        cmocka_unit_test(members_are_written_in_order),
         cmocka_unit_test(a_quoted_string_reads_back),
         cmocka_unit_test(a_failure_sticks_to_the_buffer),
     };

@@ -18,7 +18,7 @@ static void set_failed(struct det_machine_builder *builder)
     builder->status = DET_ERR_NO_MEMORY;
 }
 
-/* What is no name may still be printed in a sentence, so it must not break a terminal. */
+/* A text that is not a name may be printed in a finding, so it must not contain control bytes. */
 static void make_printable(char *text)
 {
     bool is_utf8 = det_utf8_check(text, strlen(text)) == strlen(text);
@@ -88,7 +88,7 @@ static struct det_build_timeout copy_timeout(
     };
 }
 
-/* A row that is linked in, or NULL when the builder has failed. */
+/* Returns a new row, already linked; NULL after a failure of the builder. */
 static struct det_build_row *add_row(
     struct det_machine_builder *builder, enum det_build_kind kind, const char *name)
 {
@@ -101,7 +101,8 @@ static struct det_build_row *add_row(
         set_failed(builder);
         return NULL;
     }
-    builder->row_count += kind == DET_BUILD_COMPLAINT ? 0 : 1;
+    det_assert(*builder->rows_end == NULL);
+    builder->row_count += kind == DET_BUILD_FINDING ? 0 : 1;
     row->kind = kind;
     row->number = builder->row_count;
     row->name = copy_name(builder, name);
@@ -110,7 +111,7 @@ static struct det_build_row *add_row(
     return row;
 }
 
-/* A row that declares has a name, if only an empty one. */
+/* Adds a row that declares something: it has a name, perhaps an empty one. */
 static struct det_build_row *add_thing(
     struct det_machine_builder *builder, enum det_build_kind kind, const char *name)
 {
@@ -164,51 +165,51 @@ void det_machine_builder_unhandled(
 
 void det_machine_builder_state(struct det_machine_builder *builder, const struct det_state_row *row)
 {
-    struct det_build_row *said = add_thing(builder, DET_BUILD_STATE, row->name);
+    struct det_build_row *declared = add_thing(builder, DET_BUILD_STATE, row->name);
 
     const unsigned health = row->flags & DET_STATE_HEALTH;
 
     det_assert(
         (row->flags & ~(unsigned)(DET_STATE_INITIAL | DET_STATE_FINAL | DET_STATE_HEALTH)) == 0);
     det_assert((health & (health - 1)) == 0);
-    if (said == NULL)
+    if (declared == NULL)
         return;
-    said->wire = row->wire != NULL ? copy_name(builder, row->wire) : said->name;
-    said->state.flags = row->flags;
+    declared->wire = row->wire != NULL ? copy_name(builder, row->wire) : declared->name;
+    declared->state.flags = row->flags;
 }
 
 void det_machine_builder_event(struct det_machine_builder *builder, const struct det_event_row *row)
 {
-    struct det_build_row *said = add_thing(builder, DET_BUILD_EVENT, row->name);
+    struct det_build_row *declared = add_thing(builder, DET_BUILD_EVENT, row->name);
 
     det_assert((unsigned)row->unhandled <= DET_UNHANDLED_DEAD_LETTER);
-    if (said == NULL)
+    if (declared == NULL)
         return;
-    said->wire = row->wire != NULL ? copy_name(builder, row->wire) : said->name;
-    said->event.payload = row->payload;
-    said->event.is_internal = row->is_internal;
-    said->event.unhandled = row->unhandled;
+    declared->wire = row->wire != NULL ? copy_name(builder, row->wire) : declared->name;
+    declared->event.payload = row->payload;
+    declared->event.is_internal = row->is_internal;
+    declared->event.unhandled = row->unhandled;
 }
 
 static struct det_build_row *add_function(
     struct det_machine_builder *builder, enum det_build_kind kind, const char *name,
     det_build_fn *run)
 {
-    struct det_build_row *said = add_thing(builder, kind, name);
+    struct det_build_row *declared = add_thing(builder, kind, name);
 
-    if (said != NULL)
-        said->function.run = run;
-    return said;
+    if (declared != NULL)
+        declared->function.run = run;
+    return declared;
 }
 
 void det_machine_builder_effect(
     struct det_machine_builder *builder, const struct det_effect_row *row)
 {
-    struct det_build_row *said =
+    struct det_build_row *declared =
         add_function(builder, DET_BUILD_EFFECT, row->name, (det_build_fn *)row->run);
 
-    if (said != NULL)
-        said->function.produces = copy_names(builder, row->produces);
+    if (declared != NULL)
+        declared->function.produces = copy_names(builder, row->produces);
 }
 
 void det_machine_builder_guard(
@@ -237,19 +238,19 @@ void det_machine_builder_fill(
 
 void det_machine_builder_timer(struct det_machine_builder *builder, const struct det_timer_row *row)
 {
-    struct det_build_row *said = add_thing(builder, DET_BUILD_TIMER, row->name);
+    struct det_build_row *declared = add_thing(builder, DET_BUILD_TIMER, row->name);
 
-    if (said != NULL)
-        said->timer = copy_timeout(builder, &row->timeout);
+    if (declared != NULL)
+        declared->timer = copy_timeout(builder, &row->timeout);
 }
 
 void det_machine_builder_group(struct det_machine_builder *builder, const struct det_group_row *row)
 {
     enum det_build_kind kind = row->is_of_events ? DET_BUILD_EVENT_GROUP : DET_BUILD_GROUP;
-    struct det_build_row *said = add_thing(builder, kind, row->name);
+    struct det_build_row *declared = add_thing(builder, kind, row->name);
 
-    if (said != NULL)
-        said->members = copy_names(builder, row->members);
+    if (declared != NULL)
+        declared->members = copy_names(builder, row->members);
 }
 
 static const char *copy_text(struct det_machine_builder *builder, const char *text)
@@ -266,11 +267,11 @@ static const char *copy_text(struct det_machine_builder *builder, const char *te
 
 void det_machine_builder_on(struct det_machine_builder *builder, const struct det_on_row *row)
 {
-    struct det_build_row *said = add_row(builder, DET_BUILD_ON, NULL);
+    struct det_build_row *declared = add_row(builder, DET_BUILD_ON, NULL);
 
-    if (said == NULL)
+    if (declared == NULL)
         return;
-    said->on = (struct det_build_on){
+    declared->on = (struct det_build_on){
         .from = copy_names(builder, row->from),
         .events = copy_names(builder, row->events),
         .outcome = row->outcome,
@@ -293,24 +294,24 @@ void det_machine_builder_after(
     struct det_machine_builder *builder, const char *const *states,
     const struct det_timeout_row *row)
 {
-    struct det_build_row *said = add_row(builder, DET_BUILD_AFTER, NULL);
+    struct det_build_row *declared = add_row(builder, DET_BUILD_AFTER, NULL);
 
-    if (said == NULL)
+    if (declared == NULL)
         return;
-    said->about.states = copy_names(builder, states);
-    said->about.timeout = copy_timeout(builder, row);
+    declared->about.states = copy_names(builder, states);
+    declared->about.timeout = copy_timeout(builder, row);
 }
 
 static void add_hook(
     struct det_machine_builder *builder, enum det_build_kind kind, const char *const *states,
     const char *hook)
 {
-    struct det_build_row *said = add_row(builder, kind, NULL);
+    struct det_build_row *declared = add_row(builder, kind, NULL);
 
-    if (said == NULL)
+    if (declared == NULL)
         return;
-    said->about.states = copy_names(builder, states);
-    said->about.hook = copy_name(builder, hook != NULL ? hook : "");
+    declared->about.states = copy_names(builder, states);
+    declared->about.hook = copy_name(builder, hook != NULL ? hook : "");
 }
 
 void det_machine_builder_entry(
@@ -328,11 +329,11 @@ void det_machine_builder_exit(
 void det_machine_builder_event_unhandled(
     struct det_machine_builder *builder, const char *event, enum det_unhandled unhandled)
 {
-    struct det_build_row *said = add_thing(builder, DET_BUILD_POLICY, event);
+    struct det_build_row *declared = add_thing(builder, DET_BUILD_POLICY, event);
 
     det_assert((unsigned)unhandled <= DET_UNHANDLED_DEAD_LETTER);
-    if (said != NULL)
-        said->policy = unhandled;
+    if (declared != NULL)
+        declared->policy = unhandled;
 }
 
 void det_machine_builder_component(struct det_machine_builder *builder, const char *context)
@@ -343,41 +344,41 @@ void det_machine_builder_component(struct det_machine_builder *builder, const ch
 void det_machine_builder_dispatch(
     struct det_machine_builder *builder, const struct det_dispatch_row *row)
 {
-    struct det_build_row *said = add_row(builder, DET_BUILD_DISPATCH, NULL);
+    struct det_build_row *declared = add_row(builder, DET_BUILD_DISPATCH, NULL);
 
-    if (said == NULL)
+    if (declared == NULL)
         return;
-    said->component.states = copy_names(builder, row->states);
-    said->component.mode = row->mode;
-    said->component.function = copy_name(builder, row->function);
+    declared->component.states = copy_names(builder, row->states);
+    declared->component.mode = row->mode;
+    declared->component.function = copy_name(builder, row->function);
 }
 
 void det_machine_builder_failure(struct det_machine_builder *builder, const char *event)
 {
-    struct det_build_row *said = add_row(builder, DET_BUILD_FAILURE, NULL);
+    struct det_build_row *declared = add_row(builder, DET_BUILD_FAILURE, NULL);
 
-    if (said != NULL)
-        said->component.event = copy_name(builder, event);
+    if (declared != NULL)
+        declared->component.event = copy_name(builder, event);
 }
 
 void det_machine_builder_closed(
     struct det_machine_builder *builder, const char *const *states, const char *event)
 {
-    struct det_build_row *said = add_row(builder, DET_BUILD_CLOSED, NULL);
+    struct det_build_row *declared = add_row(builder, DET_BUILD_CLOSED, NULL);
 
-    if (said == NULL)
+    if (declared == NULL)
         return;
-    said->component.states = copy_names(builder, states);
-    said->component.event = copy_name(builder, event);
+    declared->component.states = copy_names(builder, states);
+    declared->component.event = copy_name(builder, event);
 }
 
 static void add_component_function(
     struct det_machine_builder *builder, enum det_build_kind kind, const char *function)
 {
-    struct det_build_row *said = add_row(builder, kind, NULL);
+    struct det_build_row *declared = add_row(builder, kind, NULL);
 
-    if (said != NULL)
-        said->component.function = copy_name(builder, function);
+    if (declared != NULL)
+        declared->component.function = copy_name(builder, function);
 }
 
 void det_machine_builder_completion(struct det_machine_builder *builder, const char *function)
@@ -397,24 +398,24 @@ void det_machine_builder_locate(
     builder->locate_context = context;
 }
 
-void det_machine_builder_complain(
+void det_machine_builder_report(
     struct det_machine_builder *builder, enum det_rule rule, const struct det_place *place,
     const char *format, ...)
 {
-    struct det_build_row *said = add_row(builder, DET_BUILD_COMPLAINT, NULL);
+    struct det_build_row *declared = add_row(builder, DET_BUILD_FINDING, NULL);
     char text[DET_ERROR_TEXT_MAX];
     char whole[2 * DET_ERROR_TEXT_MAX];
     va_list arguments;
 
-    if (said == NULL)
+    if (declared == NULL)
         return;
     va_start(arguments, format);
     (void)vsnprintf(whole, sizeof whole, format, arguments);
     va_end(arguments);
     (void)det_text_copy(text, sizeof text, whole);
-    said->complaint.rule = rule;
-    said->complaint.place = *place;
-    said->complaint.text = copy_text(builder, text);
+    declared->complaint.rule = rule;
+    declared->complaint.place = *place;
+    declared->complaint.text = copy_text(builder, text);
 }
 
 void det_machine_builder_report_unhandled(struct det_machine_builder *builder)

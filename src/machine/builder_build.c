@@ -42,6 +42,7 @@ int det_machine_builder_build(
         return builder->status;
     det_build_init(&build, builder);
     run_checks(&build);
+    det_assert(builder->status == 0);
     r = det_build_findings_finish(&build.findings, ret_diagnostics);
     if (r == 0)
         r = is_broken(&build) ? DET_ERR_DEFINITION : det_build_lay(&build, ret);

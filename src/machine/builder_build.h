@@ -4,21 +4,22 @@
 /* builder_build.h - one build: from rows to a machine, in steps that each use the results of the
  * previous ones.
  *
- *      findings_init   the files in order, the complaints of the front end
- *      declare         every thing gets its dense id            DUPLICATE_NAME, BAD_NAME, TOO_LARGE
- *      resolve         every name in a row gets an id           UNKNOWN_*, DUPLICATE_TIMEOUT, ...
- *      cells           every pair gets its rows                 DUPLICATE_TRANSITION, ELSE_...
- *      check_rules     missing rows                             NOT_ENTERED, NO_INITIAL, ...
- *      check_flow      what a compiler cannot check; only without errors so far
- *      lay             the det_machine; only without errors
+ *      findings   the files in order, the findings of the front end
+ *      declare    every declaration gets its dense id    DUPLICATE_NAME, BAD_NAME, TOO_LARGE
+ *      resolve    every name in a row gets an id         UNKNOWN_*, DUPLICATE_TIMEOUT, ...
+ *      cells      every pair gets its rows               DUPLICATE_TRANSITION, ELSE_...
+ *      rules      missing rows                           NOT_ENTERED, NO_INITIAL, ...
+ *      flow       unreachable states, dead ends; only without errors so far
+ *      lay        the det_machine; only without errors
  *
  * Invariants:
  *   1. only the ids and marks of a row change, and only until `cells`;
- *   2. a misspelt name gets the id of the nearest one, marked as a guess: its marks prevent that
- *      one mistake is reported five times, and no finding is ever based on a guess. */
+ *   2. a misspelt name gets the id of the nearest one, marked as a guess: the guess prevents
+ *      findings that only follow from the mistake, and no finding is based on a guess. */
 #ifndef DET_MACHINE_BUILDER_BUILD_H
 #define DET_MACHINE_BUILDER_BUILD_H
 
+#include "base/assert.h"
 #include "machine/builder_findings.h"
 
 /* Things of one kind, by id. */
@@ -29,7 +30,7 @@ struct det_build_list {
     size_t letters;     /* in all of them */
 };
 
-/* An alternative of a pair. Numbers of others count from 1; 0: none. */
+/* An alternative of a pair. `next` and `bare` are numbers of alternatives, from 1; 0: none. */
 struct det_build_else {
     const struct det_build_row *row;
     uint32_t cell; /* of the pair */
@@ -38,7 +39,7 @@ struct det_build_else {
 };
 
 /* Iterates over the rows that may decide a pair. Zero-initialized. */
-struct det_build_ways {
+struct det_build_row_cursor {
     bool is_begun;
     uint32_t next_else;
 };
@@ -70,11 +71,11 @@ struct det_build {
     const struct det_build_row *orphan, *never; /* the last ELSE rows that were reported */
     /* The first rows of a component of these kinds; NULL: none. */
     const struct det_build_row *failure, *completion, *invariant;
-    size_t nearest_budget;  /* letters that may still be compared */
-    int32_t initial;        /* the initial state; -1: none */
-    bool is_too_large;      /* a limit is exceeded: stop */
-    bool is_row_missing;    /* a row could not be read: it may contain the missing declaration */
-    bool is_component_told; /* already reported: a row belongs to a component, and this is none */
+    size_t nearest_budget; /* letters that may still be compared */
+    int32_t initial;       /* the initial state; -1: none */
+    bool is_too_large;     /* a limit is exceeded: stop */
+    bool is_row_missing;   /* a row could not be read: it may contain the missing declaration */
+    bool is_component_reported; /* already reported: a component row, but no FSM_CONTEXT */
 };
 
 void det_build_init(struct det_build *build, struct det_machine_builder *builder);
@@ -103,6 +104,7 @@ static inline size_t det_build_count(const struct det_build *build, enum det_bui
 static inline struct det_build_row *det_build_thing(
     const struct det_build *build, enum det_build_kind kind, size_t id)
 {
+    det_check(id < build->things[kind].count);
     return build->things[kind].items[id];
 }
 
@@ -118,10 +120,10 @@ static inline struct det_build_row *det_build_named(
 const struct det_build_row *det_build_cell(
     const struct det_build *build, size_t state, size_t event);
 /* Returns the next row that may decide it: the cell, then the ELSE rows in order; NULL: none. */
-const struct det_build_row *det_build_next_way(
-    const struct det_build *build, size_t state, size_t event, struct det_build_ways *ways);
+const struct det_build_row *det_build_next_row(
+    const struct det_build *build, size_t state, size_t event, struct det_build_row_cursor *cursor);
 
-/* Returns the policy for the event where it is not taken. */
+/* Returns the policy for the event in states that do not accept it. */
 enum det_unhandled det_build_policy(
     const struct det_build *build, const struct det_build_row *event);
 
@@ -131,7 +133,7 @@ const char *det_build_kind_noun(enum det_build_kind kind);
 
 /* builder_names.c */
 void det_build_declare(struct det_build *build);
-/* Resolves a name to its id, or reports that there is no such thing. Ignores an absent name. */
+/* Resolves a name to its id, or reports that it is unknown. Ignores an absent name. */
 void det_build_resolve_name(
     struct det_build *build, const struct det_build_row *row, enum det_build_kind expected,
     struct det_build_name *name);
@@ -150,9 +152,9 @@ static inline bool det_build_is_component(const struct det_build *build)
 }
 /* Resolves a row that only components have. */
 void det_build_resolve_component(struct det_build *build, struct det_build_row *row);
-/* Reports what a component lacks, and what it must not have. */
+/* Reports missing rows of a component, and rows that it must not have. */
 void det_check_component(struct det_build *build);
-/* Reports where a second stop would make it fail. */
+/* Reports states of a component where a second stop would make it fail. */
 void det_check_stops(struct det_build *build);
 
 /* The other steps, each in the file of its name. */

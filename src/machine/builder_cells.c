@@ -10,7 +10,7 @@
  *      an orphan            takes the cell               takes the cell, an orphan still
  *      a guess              takes the cell               takes the cell
  *
- * A guess takes only an empty cell, and in silence. What is replaced leaves nothing behind.
+ * A guess takes only an empty cell, without a finding. A replaced row leaves no trace in the cell.
  *
  *      the cell has         an ELSE comes
  *      nothing              ELSE_NOTHING, takes it as an orphan
@@ -19,10 +19,11 @@
  *
  * Of the pairs of an ELSE only the first of a kind is reported.
  *
- * An OVERRIDE of a pair that has alternatives is OVERRIDE_ELSE, and replaces nothing: the compiler,
- * which cannot take back what it has seen, could not tell what belongs to whom.
+ * An OVERRIDE of a pair with alternatives is OVERRIDE_ELSE and replaces nothing: the compiler
+ * cannot remove alternatives that it has read.
  *
  * A cell is a number: (index of its row + 1) * MARKS + marks. */
+#include "base/assert.h"
 #include "machine/builder_build.h"
 
 /* A definition may decide every possible pair once, and override each. */
@@ -55,7 +56,7 @@ static const char *target_text(const struct det_build_on *on)
     return on->outcome == DET_OUTCOME_GOTO && on->to.text != NULL ? on->to.text : "";
 }
 
-/* What a row with this outcome is called. */
+/* Returns the name of a row with this outcome. */
 static const char *row_word(const struct det_build_on *on, enum kind kind)
 {
     static const char *const words[][3] = {
@@ -70,13 +71,13 @@ static const char *row_word(const struct det_build_on *on, enum kind kind)
                                            : 0][kind];
 }
 
-/* The comma before a target, where there is one. */
+/* Returns the comma before a target; empty without a target. */
 static const char *comma_before(const struct det_build_on *on)
 {
     return on->outcome == DET_OUTCOME_GOTO ? ", " : "";
 }
 
-/* The name by which a row lists this state: the place of a finding about the pair. */
+/* Returns the name by which a row lists this state: the place of a finding about the pair. */
 static const struct det_build_name *from_name(const struct det_build_row *row, int32_t state)
 {
     for (uint32_t i = 0; i < row->on.from.count; i++) {
@@ -126,7 +127,7 @@ static void report_orphan(struct det_build *build, const struct pair *pair)
     const struct det_build_on *on = &pair->row->on;
     struct det_diagnostic *finding = det_build_report(
         &build->findings, on->is_else ? DET_RULE_ELSE_NOTHING : DET_RULE_OVERRIDE_NOTHING,
-        pair->row, pair->from, "%s on %s is no transition of %s yet: %s", pair->from->text,
+        pair->row, pair->from, "%s on %s is not a transition of %s yet: %s", pair->from->text,
         pair->event->text, build->name,
         on->is_else ? "no earlier row for this ELSE" : "no earlier row to override");
 
@@ -162,7 +163,7 @@ static void report_too_late(
         "move it before the ELSE rows, which then belong to it, or leave them out");
 }
 
-/* The sentence has the pair in its middle. */
+/* Reports an ELSE that is never taken; the pair is in the middle of the sentence. */
 static void report_never(
     struct det_build *build, const struct pair *pair, const struct det_build_row *other,
     const char *before, const char *behind)
@@ -182,7 +183,7 @@ static void report_never(
     else if (before[0] != '\0')
         det_build_hint(
             &build->findings, finding,
-            "give it an IF(guard): what the guard refuses goes to the ELSE");
+            "give it an IF(guard); events that the guard refuses then reach the ELSE");
     else
         det_build_hint(&build->findings, finding, "give one of the two an IF(guard)");
 }
@@ -197,13 +198,14 @@ static const struct det_build_row *row_of(const struct det_build *build, uint32_
     return cell != 0 ? build->ons.items[cell / MARKS - 1] : NULL;
 }
 
-/* An ELSE comes to a pair that has a row. */
+/* Adds an ELSE to a pair that has a row. */
 static void join_choice(struct det_build *build, const struct pair *pair, size_t at)
 {
     const struct det_build_row *first = row_of(build, build->cells[at]);
     struct det_build_else *added = &build->elses[build->else_count++];
     bool is_bare = pair->row->on.guard.text == NULL;
 
+    det_assert(first != NULL && (build->cells[at] & ORPHAN) == 0);
     *added = (struct det_build_else){ pair->row, (uint32_t)at, build->first_else[at], 0 };
     if (added->next != 0)
         added->bare = build->elses[added->next - 1].bare;
@@ -284,8 +286,7 @@ static void claim_all(struct det_build *build, size_t index)
     }
 }
 
-/* The alternatives of each pair were linked from the last to the first; they are tried the other
- * way round. */
+/* Reverses the list of alternatives of each pair: it was linked from the last to the first. */
 static void turn_elses(struct det_build *build)
 {
     for (uint32_t i = 0; i < build->else_count; i++)
@@ -304,20 +305,21 @@ const struct det_build_row *det_build_cell(
     return row_of(build, build->cells[cell_of(build, state, event)]);
 }
 
-const struct det_build_row *det_build_next_way(
-    const struct det_build *build, size_t state, size_t event, struct det_build_ways *ways)
+const struct det_build_row *det_build_next_row(
+    const struct det_build *build, size_t state, size_t event, struct det_build_row_cursor *cursor)
 {
     const struct det_build_else *alternative;
 
-    if (!ways->is_begun) {
-        ways->is_begun = true;
-        ways->next_else = build->first_else[cell_of(build, state, event)];
+    if (!cursor->is_begun) {
+        cursor->is_begun = true;
+        cursor->next_else = build->first_else[cell_of(build, state, event)];
         return det_build_cell(build, state, event);
     }
-    if (ways->next_else == 0)
+    if (cursor->next_else == 0)
         return NULL;
-    alternative = &build->elses[ways->next_else - 1];
-    ways->next_else = alternative->next;
+    alternative = &build->elses[cursor->next_else - 1];
+    det_assert(alternative->next == 0 || alternative->next > cursor->next_else);
+    cursor->next_else = alternative->next;
     return alternative->row;
 }
 
@@ -360,5 +362,6 @@ void det_build_cells(struct det_build *build)
         return;
     for (size_t i = 0; i < build->ons.count; i++)
         claim_all(build, i);
+    det_assert(build->else_count <= elses);
     turn_elses(build);
 }

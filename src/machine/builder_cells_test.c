@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_cells_test.c - every pair is said once, or overridden on purpose. */
+/* builder_cells_test.c - every pair has one row, or is overridden on purpose. */
 #include "machine/builder_test.h"
 
-static void a_pair_is_said_once(void **context)
+static void a_duplicate_transition_is_reported(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -25,7 +25,7 @@ static void a_pair_is_said_once(void **context)
         b, "duplicate-transition@21", NULL, "write OVERRIDE_STOP(PAID, PAY) if that is intended");
 }
 
-static void a_pair_is_said_once_within_a_row(void **context)
+static void row_that_lists_a_pair_twice_is_refused(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -43,7 +43,7 @@ static void a_pair_is_said_once_within_a_row(void **context)
     expect(b, "duplicate-transition@21", NULL, NULL);
 }
 
-static void an_override_comes_after_what_it_overrides(void **context)
+static void override_must_follow_the_row_it_overrides(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -51,7 +51,7 @@ static void an_override_comes_after_what_it_overrides(void **context)
     OVERRIDE(b, "PAID", "EXPIRED", "PENDING");
     expect(
         b, "override-nothing@21",
-        "PAID on EXPIRED is no transition of order yet: no earlier row to override",
+        "PAID on EXPIRED is not a transition of order yet: no earlier row to override",
         "write ON(PAID, EXPIRED, PENDING), or move the row after the one that it overrides");
     b = open_order();
     OVERRIDE(b, "PAID", "EXPIRED", "PENDING");
@@ -65,7 +65,7 @@ static void an_override_comes_after_what_it_overrides(void **context)
         "write STAY(PAID, EXPIRED), or move the row after the one that it overrides");
 }
 
-static void an_override_is_told_with_both_targets(void **context)
+static void an_override_is_reported_with_both_targets(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -80,10 +80,10 @@ static void an_override_is_told_with_both_targets(void **context)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pair_is_said_once),
-        cmocka_unit_test(a_pair_is_said_once_within_a_row),
-        cmocka_unit_test(an_override_comes_after_what_it_overrides),
-        cmocka_unit_test(an_override_is_told_with_both_targets),
+        cmocka_unit_test(a_duplicate_transition_is_reported),
+        cmocka_unit_test(row_that_lists_a_pair_twice_is_refused),
+        cmocka_unit_test(override_must_follow_the_row_it_overrides),
+        cmocka_unit_test(an_override_is_reported_with_both_targets),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

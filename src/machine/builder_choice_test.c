@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_choice_test.c - alternatives of a pair: where an ELSE may stand, what it becomes, and
- * that the checks see it. */
+/* builder_choice_test.c - alternatives of a pair: valid places of an ELSE, its result in the
+ * machine, and the checks of it. */
 #include <detent/tool/machine.h>
 
 #include "machine/builder_test.h"
@@ -35,7 +35,7 @@ static void an_else_comes_after_the_row_of_its_pair(void **context)
     ELSE(b, "PAID", "EXPIRED", "PENDING");
     expect(
         b, "else-nothing@21",
-        "PAID on EXPIRED is no transition of order yet: no earlier row for this ELSE",
+        "PAID on EXPIRED is not a transition of order yet: no earlier row for this ELSE",
         "write ON(PAID, EXPIRED, PENDING), or move the row after the one that decides the pair");
     b = open_order();
     ELSE_STAY(b, "PAID", DET_LIST("EXPIRED"));
@@ -50,8 +50,8 @@ static void an_else_comes_after_the_row_of_its_pair(void **context)
     expect(b, "else-nothing@21", NULL, NULL);
 }
 
-/* What is wrong with the pairs of one ELSE row is one mistake, told at the first of them. */
-static void an_else_with_a_list_is_told_once(void **context)
+/* Mistakes in the pairs of one ELSE row are one finding, at the first pair. */
+static void mistake_in_an_else_list_is_reported_once(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -61,7 +61,7 @@ static void an_else_with_a_list_is_told_once(void **context)
         .outcome = DET_OUTCOME_STAY, .is_else = true);
     expect(
         b, "else-nothing@21",
-        "PAID on EXPIRED is no transition of order yet: no earlier row for this ELSE", NULL);
+        "PAID on EXPIRED is not a transition of order yet: no earlier row for this ELSE", NULL);
     b = open_order();
     STAY(b, "PENDING", DET_LIST("SHIP"));
     ELSE_STAY(b, "PENDING", DET_LIST("PAY", "SHIP"));
@@ -78,7 +78,7 @@ static void an_else_that_is_never_taken_is_an_error(void **context)
     ELSE_STAY(b, "PENDING", DET_LIST("PAY"));
     expect(
         b, "else-never@21", "the row of PENDING on PAY has no IF, so this ELSE is never taken",
-        "give it an IF(guard): what the guard refuses goes to the ELSE");
+        "give it an IF(guard); events that the guard refuses then reach the ELSE");
     b = open_choice();
     ELSE(b, "CHARGING", "SHIP", "PAID");
     ELSE(b, "CHARGING", "SHIP", "PENDING", .guard = "is_known");
@@ -115,7 +115,7 @@ static void an_override_of_a_choice_has_a_guard_and_comes_first(void **context)
     expect(b, "row-arguments@24", NULL, NULL);
 }
 
-static void two_plain_rows_are_told_how_to_be_a_choice(void **context)
+static void duplicate_rows_get_the_hint_to_write_else(void **context)
 {
     struct det_machine_builder *b = open_choice();
 
@@ -150,10 +150,11 @@ static void a_misspelt_else_is_one_mistake(void **context)
     b = open_choice();
     ELSE(b, "SHIP", "CHARGING", "PAID", .guard = "is_known");
     expect(
-        b, "unknown-state@24", NULL, "state and event are swapped: say ELSE(CHARGING, SHIP, PAID)");
+        b, "unknown-state@24", NULL,
+        "state and event are swapped: write ELSE(CHARGING, SHIP, PAID)");
 }
 
-/* What is tried for the pair, as "state:row", in order. */
+/* Lists the alternatives of the pair as "state:row", in order. */
 static void list_choices(
     const struct det_machine *machine, unsigned state, unsigned event, char *target, size_t size)
 {
@@ -193,7 +194,7 @@ static void alternatives_are_tried_in_order_and_the_bare_one_last(void **context
     det_machine_close(machine);
 }
 
-static void an_else_with_lists_stands_for_every_pair(void **context)
+static void else_with_lists_covers_every_pair(void **context)
 {
     struct det_machine_builder *b = open_builder("order", NULL);
     struct det_machine *machine;
@@ -223,7 +224,7 @@ static void an_else_with_lists_stands_for_every_pair(void **context)
     det_machine_close(machine);
 }
 
-static void checks_go_all_ways(void **context)
+static void checks_follow_every_alternative(void **context)
 {
     struct det_machine_builder *b = open_choice();
 
@@ -247,7 +248,7 @@ static void checks_go_all_ways(void **context)
     ELSE(b, "CHARGING", "SHIP", "CANCELLED", .guard = "is_known", .arms = DET_LIST("bell"));
     expect(
         b, "timer-unanswered@24",
-        "bell may fire in CANCELLED of order, which does not take EXPIRED", NULL);
+        "bell may fire in CANCELLED of order, which does not accept EXPIRED", NULL);
     b = open_choice();
     ELSE(
         b, "CHARGING", "SHIP", "CANCELLED", .guard = "is_known",
@@ -255,7 +256,7 @@ static void checks_go_all_ways(void **context)
     expect(b, "timeout-unanswered@24", NULL, NULL);
 }
 
-static void a_guard_that_is_asked_again_is_told(void **context)
+static void repeated_guard_of_a_choice_is_reported(void **context)
 {
     struct det_machine_builder *b = open_choice();
 
@@ -265,13 +266,13 @@ static void a_guard_that_is_asked_again_is_told(void **context)
     ELSE(b, "CHARGING", "SHIP", "PENDING");
     expect(
         b, "guard-again@25",
-        "is_rich was already called for CHARGING on SHIP of order: if it answers the same, this "
+        "is_rich was already called for CHARGING on SHIP of order: if it returns the same, this "
         "ELSE is never taken",
         NULL);
 }
 
-/* Many alternatives of one pair, each of them said many times over. */
-static void thousands_of_alternatives_are_judged_in_good_time(void **context)
+/* Many alternatives of one pair, each with many duplicates. */
+static void thousands_of_alternatives_are_checked_quickly(void **context)
 {
     struct det_machine_builder *b = open_choice();
     const char *from[DET_LIST_MAX + 1] = { NULL }, *events[DET_LIST_MAX + 1] = { NULL };
@@ -322,16 +323,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_else_comes_after_the_row_of_its_pair),
-        cmocka_unit_test(an_else_with_a_list_is_told_once),
+        cmocka_unit_test(mistake_in_an_else_list_is_reported_once),
         cmocka_unit_test(an_else_that_is_never_taken_is_an_error),
         cmocka_unit_test(an_override_of_a_choice_has_a_guard_and_comes_first),
-        cmocka_unit_test(two_plain_rows_are_told_how_to_be_a_choice),
+        cmocka_unit_test(duplicate_rows_get_the_hint_to_write_else),
         cmocka_unit_test(a_misspelt_else_is_one_mistake),
         cmocka_unit_test(alternatives_are_tried_in_order_and_the_bare_one_last),
-        cmocka_unit_test(an_else_with_lists_stands_for_every_pair),
-        cmocka_unit_test(checks_go_all_ways),
-        cmocka_unit_test(a_guard_that_is_asked_again_is_told),
-        cmocka_unit_test(thousands_of_alternatives_are_judged_in_good_time),
+        cmocka_unit_test(else_with_lists_covers_every_pair),
+        cmocka_unit_test(checks_follow_every_alternative),
+        cmocka_unit_test(repeated_guard_of_a_choice_is_reported),
+        cmocka_unit_test(thousands_of_alternatives_are_checked_quickly),
         cmocka_unit_test(a_choice_without_memory_fails_cleanly),
     };
 

@@ -116,6 +116,18 @@ static char *DET_PRINTF(2, 0)
     return text;
 }
 
+/* Invariant 1, at the place of a change. */
+static void assert_findings(const struct det_build_findings *findings, size_t position)
+{
+    det_assert(findings->kept_count <= DET_DIAGNOSTICS_MAX && position < findings->kept_count);
+    det_assert(
+        position == 0 ||
+        compare_gravity(findings->kept[position - 1], findings->kept[position]) < 0);
+    det_assert(
+        position + 1 == findings->kept_count ||
+        compare_gravity(findings->kept[position], findings->kept[position + 1]) < 0);
+}
+
 static void insert_finding(
     struct det_build_findings *findings, size_t position, struct det_build_finding *finding)
 {
@@ -124,6 +136,7 @@ static void insert_finding(
     for (size_t i = findings->kept_count - 1; i > position; i--)
         findings->kept[i] = findings->kept[i - 1];
     findings->kept[position] = finding;
+    assert_findings(findings, position);
 }
 
 /* Returns true if the finding is among the first of its severity; counts it in any case. */
@@ -157,7 +170,7 @@ static struct det_diagnostic *DET_PRINTF(4, 0) keep(
     return &copy->diagnostic;
 }
 
-static void DET_PRINTF(4, 5) keep_complaint(
+static void DET_PRINTF(4, 5) keep_finding(
     struct det_build_findings *findings, enum det_rule rule, const struct det_place *place,
     const char *format, ...)
 {
@@ -170,7 +183,7 @@ static void DET_PRINTF(4, 5) keep_complaint(
     va_end(arguments);
 }
 
-/* The name by which a row is found. */
+/* Returns the first name of a row, which is its place. */
 static const struct det_build_name *first_name(const struct det_build_row *row)
 {
     const struct det_build_names *names = NULL;
@@ -183,7 +196,8 @@ static const struct det_build_name *first_name(const struct det_build_row *row)
     return names != NULL && names->count > 0 ? &names->items[0] : &row->name;
 }
 
-struct det_place det_build_place(
+/* Returns the place of a name in a row. */
+static struct det_place place_in(
     const struct det_machine_builder *builder, const struct det_build_row *row,
     const struct det_build_name *name)
 {
@@ -202,15 +216,15 @@ void det_build_findings_init(
     struct det_build_findings *findings, struct det_machine_builder *builder)
 {
     *findings = (struct det_build_findings){ .builder = builder };
-    /* Who writes a spec does not know this address, and so cannot make its names collide. */
+    /* The author of a spec does not know this address, so cannot make names collide. */
     det_map_init(
         &findings->files, builder->allocator, (uint64_t)(uintptr_t)findings,
         offsetof(struct det_build_file, path));
     for (const struct det_build_row *row = builder->rows; row != NULL; row = row->next) {
-        if (row->kind != DET_BUILD_COMPLAINT)
-            (void)file_number(findings, det_build_place(builder, row, NULL).file);
+        if (row->kind != DET_BUILD_FINDING)
+            (void)file_number(findings, place_in(builder, row, NULL).file);
         else
-            keep_complaint(
+            keep_finding(
                 findings, row->complaint.rule, &row->complaint.place, "%s", row->complaint.text);
     }
 }
@@ -230,7 +244,7 @@ struct det_diagnostic *det_build_report(
 
     if (!is_considered(findings, rule))
         return NULL;
-    place = det_build_place(findings->builder, row, name);
+    place = place_in(findings->builder, row, name);
     va_start(arguments, format);
     finding = keep(findings, rule, &place, format, arguments);
     va_end(arguments);
@@ -254,7 +268,7 @@ void det_build_other(
     const struct det_build_row *row, const struct det_build_name *name)
 {
     if (finding != NULL)
-        finding->other = det_build_place(findings->builder, row, name);
+        finding->other = place_in(findings->builder, row, name);
 }
 
 static void sort_by_place(struct det_build_findings *findings)
@@ -278,6 +292,7 @@ int det_build_findings_finish(struct det_build_findings *findings, struct det_di
     items = det_arena_array(&findings->builder->arena, findings->kept_count, sizeof *items);
     if (items == NULL || findings->status < 0)
         return DET_ERR_NO_MEMORY;
+    det_assert(findings->kept_count <= total);
     sort_by_place(findings);
     for (size_t i = 0; i < findings->kept_count; i++)
         items[i] = findings->kept[i]->diagnostic;

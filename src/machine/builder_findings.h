@@ -27,15 +27,10 @@ struct det_build_findings {
     int status;                            /* 0 or DET_ERR_NO_MEMORY; sticky */
 };
 
-/* Learns the order of the files from the rows, and takes over their complaints. */
+/* Takes the order of the files from the rows, and adds the findings of the front end. */
 void det_build_findings_init(
     struct det_build_findings *findings, struct det_machine_builder *builder);
 void det_build_findings_deinit(struct det_build_findings *findings);
-
-/* Place of a name in this row. */
-struct det_place det_build_place(
-    const struct det_machine_builder *builder, const struct det_build_row *row,
-    const struct det_build_name *name);
 
 /* Adds a finding about a name of a row, or about the machine if the row is NULL. Returns it, to set
  * its other place and its hint, or NULL if it is not kept: there are enough more severe or earlier

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_findings_test.c - the order of findings, their places, and what is left out of too many.
- */
+/* builder_findings_test.c - the order of findings, their places, and the limit of
+ * findings. */
 #include "machine/builder_test.h"
 
-/* A front end whose names are written "file:line:column:name" somewhere in its text; the pointer
- * that it gives is that of the name, so the place is found by looking back. */
+/* A front end with names as "file:line:column:name"; it passes the pointer of the name, and finds
+ * the place before it. */
 struct token {
     const char *text, *file;
     uint32_t line, column;
@@ -55,7 +55,7 @@ static void forget(struct text *text)
     }
 }
 
-static void places_come_from_the_pointers_of_the_front_end(void **context)
+static void places_come_from_the_locate_callback(void **context)
 {
     struct text text = { .count = 0 };
     struct det_machine_builder *b = open_order();
@@ -96,11 +96,11 @@ static void findings_are_ordered_by_file_as_first_seen_then_line_then_column(voi
 
     (void)context;
     det_machine_builder_locate(b, locate, &text);
-    det_machine_builder_complain(b, DET_RULE_BAD_DURATION, &early, "bad at %c", 'z');
+    det_machine_builder_report(b, DET_RULE_BAD_DURATION, &early, "bad at %c", 'z');
     STAY(b, at(&text, "n2", "b.fsm", 9, 5), DET_LIST(at(&text, "n4", "b.fsm", 10, 3)));
     STAY(b, at(&text, "PAID", "b.fsm", 8, 5), DET_LIST(at(&text, "n1", "b.fsm", 8, 9)));
     STAY(b, at(&text, "n3", "b.fsm", 9, 6), DET_LIST(at(&text, "EXPIRED", "a.fsm", 1, 1)));
-    det_machine_builder_complain(
+    det_machine_builder_report(
         b, DET_RULE_BAD_DURATION, &(struct det_place){ .file = "b.fsm", .line = 11 }, "bad at b");
     assert_int_equal(det_machine_builder_build(b, &machine, &found), DET_ERR_DEFINITION);
     assert_int_equal(found.count, 6);
@@ -110,7 +110,7 @@ static void findings_are_ordered_by_file_as_first_seen_then_line_then_column(voi
     forget(&text);
 }
 
-static void both_places_of_a_pair_are_given(void **context)
+static void finding_about_a_pair_has_both_places(void **context)
 {
     struct text text = { .count = 0 };
     struct det_machine_builder *b = open_order();
@@ -136,7 +136,7 @@ static void both_places_of_a_pair_are_given(void **context)
 }
 
 /* Rows 21 to 20 + count, each an override of the same pair, then one error. */
-static void too_many_are_cut_and_the_gravest_stay(void **context)
+static void excess_findings_are_cut_and_errors_kept(void **context)
 {
     struct det_machine_builder *b = open_order();
     struct det_diagnostics found;
@@ -159,7 +159,7 @@ static void too_many_are_cut_and_the_gravest_stay(void **context)
     det_machine_builder_close(b);
 }
 
-static void as_many_as_fit_are_not_cut(void **context)
+static void findings_up_to_the_limit_are_kept(void **context)
 {
     struct det_machine_builder *b = open_order();
     struct det_diagnostics found;
@@ -174,8 +174,8 @@ static void as_many_as_fit_are_not_cut(void **context)
     det_machine_builder_close(b);
 }
 
-/* A late file with early lines takes the room of what was found before it. */
-static void the_first_in_place_stay_whenever_they_were_found(void **context)
+/* A later finding at an earlier line displaces findings that were reported before it. */
+static void findings_first_in_the_file_are_kept(void **context)
 {
     struct det_machine_builder *b = open_order();
     struct det_diagnostics found;
@@ -183,7 +183,7 @@ static void the_first_in_place_stay_whenever_they_were_found(void **context)
 
     (void)context;
     for (uint32_t i = 0; i < 3 * DET_DIAGNOSTICS_MAX; i++)
-        det_machine_builder_complain(
+        det_machine_builder_report(
             b, DET_RULE_BAD_DURATION,
             &(struct det_place){ .file = "a.fsm", .line = 3 * DET_DIAGNOSTICS_MAX - i }, "%u", i);
     assert_int_equal(det_machine_builder_build(b, &machine, &found), DET_ERR_DEFINITION);
@@ -193,7 +193,7 @@ static void the_first_in_place_stay_whenever_they_were_found(void **context)
     det_machine_builder_close(b);
 }
 
-/* 250 rows of 64 states that are all said already: more than are looked at one by one. */
+/* 250 rows of 64 states, all of them duplicates: more than are considered one by one. */
 static void a_flood_of_findings_is_counted_to_the_last(void **context)
 {
     static const char *const states[] = { "PENDING", "CHARGING", "PAID", "SHIPPED" };
@@ -223,7 +223,7 @@ static void a_flood_of_complaints_is_counted_to_the_last(void **context)
 
     (void)context;
     for (uint32_t i = 1; i <= 10050; i++)
-        det_machine_builder_complain(
+        det_machine_builder_report(
             b, DET_RULE_BAD_DURATION, &(struct det_place){ .line = i }, "no");
     assert_int_equal(det_machine_builder_build(b, &machine, &found), DET_ERR_DEFINITION);
     assert_int_equal(found.error_count, 10050);
@@ -241,19 +241,19 @@ static void a_long_complaint_is_cut_between_characters(void **context)
     (void)context;
     for (size_t i = 0; i + 2 < sizeof text; i += 2)
         memcpy(text + i, "\xC3\xA4", 3);
-    det_machine_builder_complain(
+    det_machine_builder_report(
         b, DET_RULE_BAD_DURATION, &(struct det_place){ .line = 1 }, "x%s", text);
     assert_int_equal(det_machine_builder_build(b, &machine, &found), DET_ERR_DEFINITION);
     assert_int_equal(strlen(found.items[0].text), DET_ERROR_TEXT_MAX - 1);
     det_machine_builder_close(b);
 }
 
-static void a_warning_of_the_front_end_does_not_break_the_machine(void **context)
+static void front_end_warning_does_not_fail_the_build(void **context)
 {
     struct det_machine_builder *b = open_order();
 
     (void)context;
-    det_machine_builder_complain(
+    det_machine_builder_report(
         b, DET_RULE_GROUP_NAME, &(struct det_place){ .line = 5 }, "OPEN has no prefix");
     expect(b, "group-name@5", "OPEN has no prefix", NULL);
 }
@@ -261,16 +261,16 @@ static void a_warning_of_the_front_end_does_not_break_the_machine(void **context
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(places_come_from_the_pointers_of_the_front_end),
+        cmocka_unit_test(places_come_from_the_locate_callback),
         cmocka_unit_test(findings_are_ordered_by_file_as_first_seen_then_line_then_column),
-        cmocka_unit_test(both_places_of_a_pair_are_given),
-        cmocka_unit_test(too_many_are_cut_and_the_gravest_stay),
-        cmocka_unit_test(as_many_as_fit_are_not_cut),
-        cmocka_unit_test(the_first_in_place_stay_whenever_they_were_found),
+        cmocka_unit_test(finding_about_a_pair_has_both_places),
+        cmocka_unit_test(excess_findings_are_cut_and_errors_kept),
+        cmocka_unit_test(findings_up_to_the_limit_are_kept),
+        cmocka_unit_test(findings_first_in_the_file_are_kept),
         cmocka_unit_test(a_flood_of_findings_is_counted_to_the_last),
         cmocka_unit_test(a_flood_of_complaints_is_counted_to_the_last),
         cmocka_unit_test(a_long_complaint_is_cut_between_characters),
-        cmocka_unit_test(a_warning_of_the_front_end_does_not_break_the_machine),
+        cmocka_unit_test(front_end_warning_does_not_fail_the_build),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "base/assert.h"
+
 #define SHAPE_FLAGS (unsigned)(DET_FIELD_OPTIONAL | DET_FIELD_ARRAY)
 
 static bool same_record(const struct det_record *a, const struct det_record *b)
@@ -40,7 +42,7 @@ static uint32_t value_size(const struct det_field *field)
     return (field->flags & DET_FIELD_ARRAY) != 0 ? field->size * field->count_max : field->size;
 }
 
-/* Of the presence or the count; 0 when the field has neither. */
+/* Returns the size of the presence or the count; 0 if the field has neither. */
 static uint32_t presence_size(const struct det_field *field)
 {
     if ((field->flags & DET_FIELD_ARRAY) != 0)
@@ -64,6 +66,7 @@ size_t det_build_keep_ranges(
         .size = value_size(from),
     };
 
+    det_assert(det_build_same_type(from, to));
     if (is_adjacent(from) && is_adjacent(to)) {
         value.event_offset -= presence_size(from);
         value.data_offset -= presence_size(from);

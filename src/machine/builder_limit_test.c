@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "machine/builder_test.h"
 
-/* A machine of `states` states in a ring and `events` events, all taken in the first state. */
+/* A machine of `states` states in a ring and `events` events, all accepted in the first state. */
 static struct det_machine_builder *open_ring(unsigned states, unsigned events)
 {
     struct det_machine_builder *b = open_builder("ring", NULL);
@@ -128,7 +128,7 @@ static void a_transition_has_at_most_8_effects(void **context)
     }
 }
 
-/* Every name is wrong and like all others: the search for the nearest is bounded. */
+/* Every name is wrong and similar to all others: the search for the nearest is bounded. */
 static void many_unknown_names_among_many_are_answered_in_bounded_time(void **context)
 {
     struct det_machine_builder *b = open_ring(4000, 2);

@@ -17,6 +17,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "machine/builder_build.h"
 #include "machine/builder_keep.h"
@@ -24,7 +25,7 @@
 #define PAYLOAD_OFFSET    8
 #define PAYLOAD_ALIGNMENT 8
 
-_Static_assert(sizeof(unsigned) <= PAYLOAD_OFFSET, "the kind stands before the payload");
+_Static_assert(sizeof(unsigned) <= PAYLOAD_OFFSET, "the kind is before the payload");
 _Static_assert(DET_LIST_MAX *DET_BUILD_KEEP_RANGES <= UINT8_MAX, "keep_count holds all ranges");
 
 struct lay {
@@ -60,7 +61,7 @@ static const struct det_build_row *thing_of(
     return det_build_thing(lay->build, kind, id);
 }
 
-/* The ids of a list; NULL for an empty one. */
+/* Returns the ids of a list; NULL for an empty one. */
 static const uint16_t *lay_ids(struct lay *lay, const struct det_build_names *names)
 {
     uint16_t *ids;
@@ -68,8 +69,10 @@ static const uint16_t *lay_ids(struct lay *lay, const struct det_build_names *na
     if (names->count == 0)
         return NULL;
     ids = lay_array(lay, names->count, sizeof *ids);
-    for (uint32_t i = 0; i < names->count && ids != NULL; i++)
+    for (uint32_t i = 0; i < names->count && ids != NULL; i++) {
+        det_assert(names->items[i].id >= 0 && !names->items[i].is_guess);
         ids[i] = (uint16_t)names->items[i].id;
+    }
     return ids;
 }
 
@@ -124,12 +127,13 @@ static void lay_products(struct lay *lay)
             &built->effects[i].produces_count);
 }
 
-static struct det_timeout timeout_of(const struct lay *lay, const struct det_build_timeout *said)
+static struct det_timeout timeout_of(
+    const struct lay *lay, const struct det_build_timeout *declared)
 {
     return (struct det_timeout){
-        .after = said->after,
-        .event = (uint16_t)said->event.id,
-        .fill = said->fill.id >= 0 ? &lay->built->fills[said->fill.id] : NULL,
+        .after = declared->after,
+        .event = (uint16_t)declared->event.id,
+        .fill = declared->fill.id >= 0 ? &lay->built->fills[declared->fill.id] : NULL,
     };
 }
 
@@ -237,6 +241,7 @@ static void lay_keeps(
         for (size_t j = before; j < count; j++)
             keeps[j].name = copy;
     }
+    det_assert(count <= (size_t)on->keeps.count * DET_BUILD_KEEP_RANGES);
     more->keeps = keeps;
     more->keep_count = (uint8_t)count;
 }
@@ -259,7 +264,7 @@ static const struct det_timeout *lay_within(struct lay *lay, const struct det_bu
     return within;
 }
 
-/* Returns NULL if there is nothing more (or no memory, which `lay` remembers). */
+/* Returns NULL if the row has no extras, or if memory failed, which sets `has_failed`. */
 static const struct det_transition_more *lay_more(
     struct lay *lay, const struct det_build_on *on, const struct det_build_row *event)
 {
@@ -286,8 +291,8 @@ static const struct det_transition_more *lay_more(
     return more;
 }
 
-/* The pairs of a row with one event, as far as the row still decides them. All pairs of a row share
- * their extras; only what is kept depends on the event. */
+/* Lays out the pairs of a row with one event that the row still decides. All pairs of a row share
+ * their extras; only the ranges of KEEP depend on the event. */
 static void lay_column(
     struct lay *lay, const struct det_build_row *row, size_t event, struct det_transition *table,
     const struct det_transition_more **more)
@@ -310,7 +315,7 @@ static void lay_column(
     }
 }
 
-/* Every cell leads back to its own state until a row decides it. */
+/* A cell without a row leads back to its own state. */
 static struct det_transition *lay_cells(struct lay *lay)
 {
     size_t row = count_of(lay, DET_BUILD_EVENT), cells = count_of(lay, DET_BUILD_STATE) * row;
@@ -337,8 +342,8 @@ static void lay_table(struct lay *lay)
     lay->built->machine.table = table;
 }
 
-/* The pairs of an ELSE row from `choices` on, in the order in which the template has them. What is
- * more to them is shared as in a column of the table. */
+/* Lays out the pairs of an ELSE row from `choices` on, in the order of the template. Their extras
+ * are shared as in a column of the table. */
 static void lay_choices_of(
     struct lay *lay, const struct det_build_row *row, struct det_choice *choices)
 {
@@ -378,6 +383,7 @@ static void lay_choices(struct lay *lay)
         lay_choices_of(lay, row, &choices[count]);
         count += row->on.from.count * row->on.events.count;
     }
+    det_assert(choices == NULL || count == lay->build->else_count);
     lay->built->machine.choices = choices;
     lay->built->machine.choice_count = count;
 }
@@ -404,7 +410,7 @@ static void lay_machine(struct lay *lay)
     machine->event_groups = lay_groups(lay, DET_BUILD_EVENT_GROUP);
     machine->event_group_count = (uint16_t)count_of(lay, DET_BUILD_EVENT_GROUP);
     lay_events(lay);
-    /* What follows points to functions. */
+    /* The lists below have pointers to functions, which must be laid out already. */
     if (lay->has_failed)
         return;
     lay_states(lay);
@@ -413,11 +419,25 @@ static void lay_machine(struct lay *lay)
     lay_choices(lay);
 }
 
+/* In checked builds: every cell leads to a state. */
+static void assert_machine(const struct det_machine *machine)
+{
+    size_t cells = (size_t)machine->state_count * machine->event_count;
+
+    det_assert(machine->initial < machine->state_count && machine->event_count > 0);
+    for (size_t i = 0; DET_CHECKS && i < cells; i++)
+        det_assert(
+            machine->table[i].to < machine->state_count &&
+            machine->table[i].outcome <= DET_OUTCOME_STOP);
+}
+
 int det_build_lay(struct det_build *build, struct det_machine **ret)
 {
     const struct det_allocator *allocator = build->builder->allocator;
     struct lay lay = { .build = build, .built = DET_NEW(allocator, struct det_built) };
 
+    det_assert(build->initial >= 0 && !build->is_too_large && build->cells != NULL);
+    det_assert(build->findings.found[DET_SEVERITY_BROKEN] == 0);
     if (lay.built == NULL)
         return DET_ERR_NO_MEMORY;
     lay.built->allocator = allocator;
@@ -427,6 +447,7 @@ int det_build_lay(struct det_build *build, struct det_machine **ret)
         det_machine_close(&lay.built->machine);
         return DET_ERR_NO_MEMORY;
     }
+    assert_machine(&lay.built->machine);
     *ret = &lay.built->machine;
     return 0;
 }

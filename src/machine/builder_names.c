@@ -4,6 +4,7 @@
 /* builder_names.c - assigns ids to declarations and resolves names. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "machine/builder_build.h"
 #include "machine/reserved_names.h"
@@ -51,7 +52,7 @@ const char *det_build_kind_noun(enum det_build_kind kind)
 
 void det_build_init(struct det_build *build, struct det_machine_builder *builder)
 {
-    /* Who writes a spec does not know this address, and so cannot make its names collide. */
+    /* The author of a spec does not know this address, so cannot make names collide. */
     uint64_t seed = (uint64_t)(uintptr_t)build;
 
     memset(build, 0, sizeof *build);
@@ -148,7 +149,7 @@ static void check_machine_name(struct det_build *build)
     }
     /* A front end that knows the place of the missing name has already reported it. */
     for (const struct det_build_row *row = build->builder->rows; row != NULL; row = row->next) {
-        if (row->kind == DET_BUILD_COMPLAINT && row->complaint.rule == DET_RULE_NO_NAME)
+        if (row->kind == DET_BUILD_FINDING && row->complaint.rule == DET_RULE_NO_NAME)
             return;
     }
     (void)det_build_report(
@@ -191,8 +192,8 @@ static void declare_wire(struct det_build *build, struct det_build_row *row)
         det_is_taken_by_template(row->wire.text, det_build_is_component(build)))
         (void)det_build_report(
             &build->findings, DET_RULE_BAD_NAME, row, &row->wire,
-            "%s cannot be the name on disk of an event, since %s_%s is a name that the template "
-            "gives to something else in C",
+            "%s cannot be the name on disk of an event, because the template uses %s_%s "
+            "for something else in C",
             row->wire.text, build->name, row->wire.text);
     if (first == NULL) {
         put_name(build, map, row);
@@ -221,6 +222,7 @@ static void declare_row(struct det_build *build, struct det_build_row *row)
         build->is_too_large = true;
         return;
     }
+    det_assert(row->kind < DET_BUILD_THINGS && list->count < count_max);
     row->id = (uint32_t)list->count;
     list->items[list->count++] = row;
     if (row->kind == DET_BUILD_STATE || row->kind == DET_BUILD_EVENT)
@@ -230,7 +232,7 @@ static void declare_row(struct det_build *build, struct det_build_row *row)
 /* Room for the things of every kind and for the ON rows. */
 static void make_lists(struct det_build *build)
 {
-    size_t counts[DET_BUILD_COMPLAINT + 1] = { 0 };
+    size_t counts[DET_BUILD_FINDING + 1] = { 0 };
 
     for (const struct det_build_row *row = build->builder->rows; row != NULL; row = row->next)
         counts[row->kind]++;
@@ -274,7 +276,7 @@ void det_build_declare(struct det_build *build)
             declare_row(build, row);
         else if (row->kind == DET_BUILD_ON)
             build->ons.items[build->ons.count++] = row;
-        else if (row->kind == DET_BUILD_COMPLAINT && hides_rows(row->complaint.rule))
+        else if (row->kind == DET_BUILD_FINDING && hides_rows(row->complaint.rule))
             build->is_row_missing = true;
     }
     check_cell_count(build);
@@ -318,7 +320,7 @@ static int32_t nearest_name(struct det_build *build, enum det_build_kind kind, c
     return det_text_nearest(text, list->words, list->count);
 }
 
-/* The extra of a row that lists things of this kind; NULL: none. */
+/* Returns the extra of a row that lists things of this kind; NULL: none. */
 static const char *extra_of(size_t kind)
 {
     static const char *const extras[DET_BUILD_THINGS] = {
@@ -349,7 +351,7 @@ static void hint_declare(
             forms[kind][1]);
 }
 
-/* What to do about a name that is not of the kind it should be. */
+/* Hints at the remedy for a name of another kind than expected. */
 static void hint_unknown(
     struct det_build *build, const struct det_build_row *row, enum det_build_kind expected,
     const struct det_build_name *name, struct det_diagnostic *finding)
@@ -366,8 +368,8 @@ static void hint_unknown(
         hint_declare(build, expected, name->text, finding);
 }
 
-/* Place of a mistake in a list: in its definition, once. The name itself if it is in no list; NULL
- * if already reported. */
+/* Returns the place of a mistake in a list: in its definition, once; the name itself if it is not
+ * in a list; NULL if already reported. */
 static const struct det_build_name *name_to_blame(
     const struct det_build *build, enum det_build_kind expected, const struct det_build_name *name,
     struct det_build_name *origin)
@@ -379,9 +381,9 @@ static const struct det_build_name *name_to_blame(
 
     if (found == NULL)
         return name;
-    if ((found->told & bit) != 0)
+    if ((found->reported & bit) != 0)
         return NULL;
-    found->told |= bit;
+    found->reported |= bit;
     *origin = *name;
     origin->given = found->given;
     return origin;
@@ -431,7 +433,9 @@ void det_build_resolve_name(
         name->id = (int32_t)thing->id;
         return;
     }
+    det_assert(name->id == -1);
     name->id = nearest_name(build, expected, name->text);
+    det_assert(name->id < (int32_t)det_build_count(build, expected));
     name->is_guess = name->id >= 0;
     report_unknown(build, row, expected, name);
 }

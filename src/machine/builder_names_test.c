@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_names_test.c - who may have which name, and what is said about names that nobody has. */
+/* builder_names_test.c - valid and duplicate names, and the findings about unknown names. */
 #include "machine/builder_test.h"
 
 static void a_machine_without_a_name_is_found(void **context)
@@ -16,13 +16,13 @@ static void a_machine_without_a_name_is_found(void **context)
     expect(b, "no-name@0", NULL, NULL);
 }
 
-static void a_front_end_that_missed_the_name_is_not_repeated(void **context)
+static void missing_name_reported_by_the_front_end_is_not_repeated(void **context)
 {
     struct det_machine_builder *b = open_builder(NULL, NULL);
 
     (void)context;
     add_order_rows(b);
-    det_machine_builder_complain(
+    det_machine_builder_report(
         b, DET_RULE_NO_NAME, &(struct det_place){ .line = 1 }, "this is a %s", "fragment");
     expect(b, "no-name@1", "this is a fragment", NULL);
 }
@@ -83,7 +83,7 @@ static void names_have_at_most_128_bytes(void **context)
     expect(b, "", NULL, NULL);
 }
 
-static void a_thing_without_a_name_is_found(void **context)
+static void missing_name_is_reported(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -92,7 +92,7 @@ static void a_thing_without_a_name_is_found(void **context)
     expect(b, "bad-name@21", "a state of order has no name", NULL);
 }
 
-static void a_name_that_is_no_text_is_shown_in_printable_form(void **context)
+static void unprintable_name_is_escaped_in_the_message(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -222,7 +222,7 @@ static void unknown_events_are_found_wherever_they_stand(void **context)
         "REFUND is not an event of order", NULL);
 }
 
-static void things_of_another_kind_are_named_as_what_they_are(void **context)
+static void name_of_another_kind_is_reported_with_its_kind(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -267,19 +267,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_machine_without_a_name_is_found),
-        cmocka_unit_test(a_front_end_that_missed_the_name_is_not_repeated),
+        cmocka_unit_test(missing_name_reported_by_the_front_end_is_not_repeated),
         cmocka_unit_test(names_are_identifiers),
         cmocka_unit_test(names_are_not_keywords),
         cmocka_unit_test(names_have_at_most_128_bytes),
-        cmocka_unit_test(a_thing_without_a_name_is_found),
-        cmocka_unit_test(a_name_that_is_no_text_is_shown_in_printable_form),
+        cmocka_unit_test(missing_name_is_reported),
+        cmocka_unit_test(unprintable_name_is_escaped_in_the_message),
         cmocka_unit_test(a_name_is_declared_once),
         cmocka_unit_test(names_of_different_spaces_may_be_the_same),
         cmocka_unit_test(a_wire_name_is_used_once_among_states_and_among_events),
         cmocka_unit_test(unknown_states_are_found_wherever_they_stand),
         cmocka_unit_test(a_misspelt_name_is_one_finding),
         cmocka_unit_test(unknown_events_are_found_wherever_they_stand),
-        cmocka_unit_test(things_of_another_kind_are_named_as_what_they_are),
+        cmocka_unit_test(name_of_another_kind_is_reported_with_its_kind),
         cmocka_unit_test(unknown_effects_timers_and_functions_are_found),
     };
 

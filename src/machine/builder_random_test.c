@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_random_test.c - thousands of random definitions, right and wrong, judged by the builder
- * and by an interpreter that only ever looks through all rows. Both must find the same number of
- * breaches of every rule, and every pair must come out the same. */
+/* builder_random_test.c - thousands of random definitions, right and wrong, checked by the builder
+ * and by an interpreter that always searches all rows. Both must find the same number of violations
+ * of every rule, and the same result for every pair. */
 #include <detent/tool/machine.h>
 
 #include "machine/builder_random_test.h"
@@ -16,10 +16,10 @@ static void count_pair(const struct definition *d, int state, int event, int i, 
 {
     const struct row *row = &d->rows[i];
     int plain = find_plain_row(d, state, event, i);
-    bool is_said = find_row(d, state, event, i) != NULL;
+    bool is_printed = find_row(d, state, event, i) != NULL;
     struct between between;
 
-    if (!is_said) {
+    if (!is_printed) {
         counts[DET_RULE_OVERRIDE_NOTHING] += row->is_override;
         counts[DET_RULE_ELSE_NOTHING] += row->is_else;
     }
@@ -35,8 +35,8 @@ static void count_pair(const struct definition *d, int state, int event, int i, 
                                        (row->guard < 0 && between.bare_elses > 0);
 }
 
-/* Of a row, however many pairs it lists, at most one finding of the rule is told. */
-static void tell_once(int *counts, enum det_rule rule, int before)
+/* A row has at most one finding of a rule, for any number of pairs. */
+static void report_once(int *counts, enum det_rule rule, int before)
 {
     counts[rule] = counts[rule] > before ? before + 1 : before;
 }
@@ -52,8 +52,8 @@ static void count_pairs(const struct definition *d, int *counts)
             if (is_about(&d->rows[i], state, event))
                 count_pair(d, state, event, i, counts);
         }
-        tell_once(counts, DET_RULE_ELSE_NOTHING, nothing);
-        tell_once(counts, DET_RULE_ELSE_NEVER, never);
+        report_once(counts, DET_RULE_ELSE_NOTHING, nothing);
+        report_once(counts, DET_RULE_ELSE_NEVER, never);
     }
 }
 
@@ -118,9 +118,9 @@ static void count_timeouts(const struct definition *d, int *counts)
     }
 }
 
-/* The next row that may decide the pair, from `*at` on: of a definition that is right, the last one
- * that is no ELSE, and every ELSE. */
-static const struct row *next_way(const struct definition *d, int state, int event, int *at)
+/* Returns the next row that may decide the pair, from `*at` on: in a valid definition the last row
+ * that is not an ELSE, and every ELSE. */
+static const struct row *next_transition(const struct definition *d, int state, int event, int *at)
 {
     while (*at < d->row_count) {
         const struct row *row = &d->rows[(*at)++];
@@ -140,7 +140,7 @@ static const struct row *step(const struct definition *d, int state, int event)
 {
     int at = 0;
 
-    return next_way(d, state, event, &at);
+    return next_transition(d, state, event, &at);
 }
 
 static bool is_dealt_with(const struct definition *d, int state, int event)
@@ -148,7 +148,7 @@ static bool is_dealt_with(const struct definition *d, int state, int event)
     return step(d, state, event) != NULL || d->policy[event] != DET_UNHANDLED_ERROR;
 }
 
-/* Every state with every set of armed timers that some run leads to, by trying them all. */
+/* Finds every reachable state with every set of armed timers, by trying all runs. */
 static void explore(const struct definition *d, bool seen[STATES][1 << TIMERS])
 {
     bool has_grown = true;
@@ -165,7 +165,7 @@ static void explore(const struct definition *d, bool seen[STATES][1 << TIMERS])
 
             for (int timer = 0; timer < d->timer_count; timer++)
                 armed &= d->timer_event[timer] == event ? ~(1u << timer) : ~0u;
-            for (int at = 0; is_seen && (row = next_way(d, state, event, &at)) != NULL;) {
+            for (int at = 0; is_seen && (row = next_transition(d, state, event, &at)) != NULL;) {
                 unsigned after = (armed & ~row->disarms) | row->arms;
                 int to = row->outcome == DET_OUTCOME_GOTO ? row->to : state;
 
@@ -188,7 +188,7 @@ static void count_paths(const struct definition *d, bool seen[STATES][1 << TIMER
         for (int event = 0; event < d->event_count; event++) {
             const struct row *row;
 
-            for (int at = 0; (row = next_way(d, state, event, &at)) != NULL;) {
+            for (int at = 0; (row = next_transition(d, state, event, &at)) != NULL;) {
                 is_left |= row->outcome == DET_OUTCOME_GOTO && row->to != state;
                 ends |= row->outcome == DET_OUTCOME_STOP;
             }
@@ -218,7 +218,8 @@ static void count_timers(const struct definition *d, bool seen[STATES][1 << TIME
     }
 }
 
-/* Whether an effect of the row may produce what the state after one of its pairs does not take. */
+/* Returns true if an effect of the row may produce an event that the state after one of its pairs
+ * does not accept. */
 static bool has_lost_product(const struct definition *d, const struct row *row)
 {
     bool result = false;
@@ -229,7 +230,7 @@ static bool has_lost_product(const struct definition *d, const struct row *row)
         const struct row *way;
 
         do
-            way = next_way(d, state, pair % d->event_count, &at);
+            way = next_transition(d, state, pair % d->event_count, &at);
         while (way != NULL && way != row);
         if (way == NULL || row->outcome == DET_OUTCOME_STOP)
             continue;
@@ -267,15 +268,15 @@ static void count_guards(const struct definition *d, int *counts)
             const struct row *row;
             int asked = 0;
 
-            for (int at = 0;
-                 (row = next_way(d, pair / d->event_count, pair % d->event_count, &at)) != NULL;)
+            for (int at = 0; (row = next_transition(
+                                  d, pair / d->event_count, pair % d->event_count, &at)) != NULL;)
                 asked += row->guard == guard;
             counts[DET_RULE_GUARD_AGAIN] += asked > 1 ? asked - 1 : 0;
         }
     }
 }
 
-static void judge(const struct definition *d, int *counts)
+static void validate(const struct definition *d, int *counts)
 {
     bool seen[STATES][1 << TIMERS] = { { false } };
     int errors = 0;
@@ -328,7 +329,7 @@ static void compare_cell(const struct row *row, const struct det_transition *tra
         assert_string_equal(more->guard->name, guard_names[row->guard]);
 }
 
-/* What is tried after the cell: what has a guard, in order, and then what has none. */
+/* Compares the alternatives after the cell: those with a guard, in order, then those without. */
 static void compare_choices(
     const struct definition *d, const struct det_machine *machine, int state, int event)
 {
@@ -338,9 +339,9 @@ static void compare_choices(
         const struct row *row;
         int at = 0;
 
-        if (next_way(d, state, event, &at) == NULL)
+        if (next_transition(d, state, event, &at) == NULL)
             break;
-        while ((row = next_way(d, state, event, &at)) != NULL) {
+        while ((row = next_transition(d, state, event, &at)) != NULL) {
             if (is_bare != (row->guard < 0))
                 continue;
             choice = det_machine_choice(machine, (unsigned)state, (unsigned)event, choice);
@@ -367,7 +368,7 @@ static void compare_tables(const struct definition *d, const struct det_machine 
     }
 }
 
-/* Whether the definition is right. */
+/* Returns true if the definition is valid. */
 static bool compare(const struct definition *d)
 {
     struct det_machine_builder *b = give(d);
@@ -376,7 +377,7 @@ static bool compare(const struct definition *d)
     int expected[DET_RULE_COUNT] = { 0 }, actual[DET_RULE_COUNT] = { 0 };
     int r = det_machine_builder_build(b, &machine, &found);
 
-    judge(d, expected);
+    validate(d, expected);
     assert_false(found.is_cut);
     for (size_t i = 0; i < found.count; i++)
         actual[found.items[i].rule]++;

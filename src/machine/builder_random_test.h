@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_random_test.h - random definitions, right and wrong, as sets of small numbers, how to
- * look through their rows, and how to give them to a builder. */
+/* builder_random_test.h - random definitions, right and wrong, as sets of small numbers; searches
+ * their rows, and passes them to a builder. */
 #ifndef DET_MACHINE_BUILDER_RANDOM_TEST_H
 #define DET_MACHINE_BUILDER_RANDOM_TEST_H
 
@@ -56,7 +56,7 @@ static inline bool is_about(const struct row *row, int state, int event)
     return has(row->from, state) && has(row->events, event);
 }
 
-/* The last of the rows before `end` that is about the pair. */
+/* Returns the last row before `end` about the pair. */
 static inline const struct row *find_row(const struct definition *d, int state, int event, int end)
 {
     while (end-- > 0) {
@@ -66,7 +66,7 @@ static inline const struct row *find_row(const struct definition *d, int state, 
     return NULL;
 }
 
-/* The first plain row before `end` that is about the pair; -1: none. */
+/* Returns the first plain row before `end` about the pair; -1: none. */
 static inline int find_plain_row(const struct definition *d, int state, int event, int end)
 {
     for (int i = 0; i < end; i++) {
@@ -76,8 +76,8 @@ static inline int find_plain_row(const struct definition *d, int state, int even
     return -1;
 }
 
-/* Of the rows about the pair between two others: how many are ELSE, how many of them without a
- * guard, and how many are OVERRIDE rows without one that come before the first ELSE. */
+/* Counts of rows about the pair between two other rows: ELSE rows, those without a guard, and
+ * OVERRIDE rows without a guard before the first ELSE. */
 struct between {
     int elses, bare_elses, blunt_overrides;
     const struct row *decider; /* the last one that is no ELSE and comes before the first */
@@ -135,7 +135,7 @@ static inline void add_row(struct definition *d, unsigned from, unsigned events)
         row->within = below(d->event_count);
 }
 
-/* A random row, made an override or an alternative where something is there already, mostly. */
+/* Adds a random row, mostly as an override or alternative if the pair already has a row. */
 static inline void add_random_row(struct definition *d)
 {
     int state = below(d->state_count), event = below(d->event_count);
@@ -166,7 +166,7 @@ static inline void add_answer(struct definition *d, int state, int event, int to
     }
 }
 
-/* Adds what most definitions need to be right. */
+/* Adds rows that most definitions need to be valid. */
 static inline void mend(struct definition *d)
 {
     for (int i = 1; i < d->state_count; i++) {

@@ -5,6 +5,7 @@
  * produced, used. Also reports mistakes within a single row. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "machine/builder_build.h"
 
@@ -106,7 +107,7 @@ static const char *row_word(const struct det_build_on *on)
     return on->is_override ? "OVERRIDE" : on->is_else ? "ELSE" : "ON";
 }
 
-/* Goes on as if state and event stood where they belong. */
+/* Continues as if state and event were in the right order. */
 static void swap_ids(struct det_build *build, struct det_build_row *row)
 {
     struct det_build_name *from = row->on.from.items, *event = row->on.events.items;
@@ -138,7 +139,7 @@ static bool resolve_swapped(struct det_build *build, struct det_build_row *row)
     det_build_other(&build->findings, finding, row, event);
     if (on->outcome == DET_OUTCOME_GOTO && on->to.text != NULL)
         det_build_hint(
-            &build->findings, finding, "state and event are swapped: say %s(%s, %s, %s)",
+            &build->findings, finding, "state and event are swapped: write %s(%s, %s, %s)",
             row_word(on), event->text, from->text, on->to.text);
     else
         det_build_hint(
@@ -189,13 +190,13 @@ static void check_on(struct det_build *build, const struct det_build_row *row)
     else if (is_goto && on->to.text == NULL)
         report_row(build, row, "has an outcome GOTO without a target state");
     else if (!is_goto && on->to.text != NULL)
-        report_row(build, row, "stays or stops, and so has no target");
+        report_row(build, row, "stays or stops, and cannot have a target");
     if (on->is_override && on->is_else)
         report_row(build, row, "is both an OVERRIDE and an ELSE");
     if (!is_goto && (on->within.after != 0 || on->within.event.text != NULL))
-        report_row(build, row, "enters no state, and so has no WITHIN");
+        report_row(build, row, "enters no state, and cannot have a WITHIN");
     if (on->outcome != DET_OUTCOME_STOP && on->reason != NULL)
-        report_row(build, row, "does not stop, and so has no REASON");
+        report_row(build, row, "does not stop, and cannot have a REASON");
     if (on->reason != NULL && strlen(on->reason) > DET_REASON_MAX)
         (void)det_build_report(
             &build->findings, DET_RULE_TOO_LARGE, row, NULL,
@@ -205,7 +206,7 @@ static void check_on(struct det_build *build, const struct det_build_row *row)
     check_few(build, row, &on->disarms, "disarms", "timers");
 }
 
-/* A guard where a hook or an update belongs was probably meant for IF, which the row then lacks. */
+/* Returns true for a guard in place of a hook or update: it was probably meant for IF. */
 static bool has_lost_guard(const struct det_build *build, const struct det_build_name *name)
 {
     return name->text != NULL && det_build_kind_named(build, name->text) == DET_BUILD_GUARD;
@@ -272,9 +273,11 @@ static void report_second(
     }
 }
 
-/* Where a state remembers a row of this kind. */
+/* Returns the member of a state that stores its row of this kind. */
 static const struct det_build_row **slot_of(struct det_build_row *state, enum det_build_kind kind)
 {
+    det_assert(state->kind == DET_BUILD_STATE);
+    det_assert(kind == DET_BUILD_AFTER || kind == DET_BUILD_ENTRY || kind == DET_BUILD_EXIT);
     if (kind == DET_BUILD_AFTER)
         return &state->state.after;
     return kind == DET_BUILD_ENTRY ? &state->state.entry : &state->state.exit;
@@ -337,7 +340,7 @@ static void resolve_row(struct det_build *build, struct det_build_row *row)
     case DET_BUILD_HOOK:
     case DET_BUILD_UPDATE:
     case DET_BUILD_FILL:
-    case DET_BUILD_COMPLAINT:
+    case DET_BUILD_FINDING:
         break;
     case DET_BUILD_EFFECT:
         resolve_produces(build, row);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_resolve_test.c - what a row alone can have wrong: too little, too much, said twice, in
- * the wrong order. */
+/* builder_resolve_test.c - mistakes in a single row: too few or too many arguments, duplicates,
+ * wrong order. */
 #include "machine/builder_test.h"
 
-static void rows_say_all_they_need(void **context)
+static void missing_parts_of_a_row_are_reported(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -36,25 +36,25 @@ static void rows_say_all_they_need(void **context)
     expect(b, "row-arguments@21", "a row of order names no state", NULL);
 }
 
-static void rows_say_nothing_that_does_not_belong(void **context)
+static void unsuitable_parts_of_a_row_are_reported(void **context)
 {
     struct det_machine_builder *b = open_order();
 
     (void)context;
     STAY(b, "PAID", DET_LIST("EXPIRED"), .to = "PAID");
-    expect(b, "row-arguments@21", "a row of order stays or stops, and so has no target", NULL);
+    expect(b, "row-arguments@21", "a row of order stays or stops, and cannot have a target", NULL);
     b = open_order();
     STOP(b, "PENDING", DET_LIST("SHIP"), .within = { DET_SECOND, "EXPIRED", NULL });
-    expect(b, "row-arguments@21", "a row of order enters no state, and so has no WITHIN", NULL);
+    expect(b, "row-arguments@21", "a row of order enters no state, and cannot have a WITHIN", NULL);
     b = open_order();
     STAY(b, "PAID", DET_LIST("EXPIRED"), .reason = "because");
-    expect(b, "row-arguments@21", "a row of order does not stop, and so has no REASON", NULL);
+    expect(b, "row-arguments@21", "a row of order does not stop, and cannot have a REASON", NULL);
     b = open_order();
     STOP(b, "PAID", DET_LIST("EXPIRED"), .reason = "because");
     expect(b, "", NULL, NULL);
 }
 
-static void durations_are_more_than_nothing_and_at_most_ten_years(void **context)
+static void durations_must_be_positive_and_at_most_ten_years(void **context)
 {
     const det_time wrong[] = { 0, -1, DET_DELAY_MAX + 1, INT64_MIN };
     struct det_machine_builder *b;
@@ -126,7 +126,7 @@ static void state_and_event_swapped_are_one_finding(void **context)
     ON(b, "EXPIRED", "CHARGING", "PAID");
     expect(
         b, "unknown-state@21", "EXPIRED is an event of order, not a state",
-        "state and event are swapped: say ON(CHARGING, EXPIRED, PAID)");
+        "state and event are swapped: write ON(CHARGING, EXPIRED, PAID)");
     b = open_order();
     STAY(b, "EXPIRED", DET_LIST("CHARGING"));
     expect(b, "unknown-state@21", NULL, "state and event are swapped: CHARGING comes first");
@@ -136,15 +136,15 @@ static void state_and_event_swapped_are_one_finding(void **context)
     OVERRIDE(b, "LATE", "CHARGING", "PAID");
     expect(
         b, "unknown-state@23", NULL,
-        "state and event are swapped: say OVERRIDE(CHARGING, LATE, PAID)");
+        "state and event are swapped: write OVERRIDE(CHARGING, LATE, PAID)");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_say_all_they_need),
-        cmocka_unit_test(rows_say_nothing_that_does_not_belong),
-        cmocka_unit_test(durations_are_more_than_nothing_and_at_most_ten_years),
+        cmocka_unit_test(missing_parts_of_a_row_are_reported),
+        cmocka_unit_test(unsuitable_parts_of_a_row_are_reported),
+        cmocka_unit_test(durations_must_be_positive_and_at_most_ten_years),
         cmocka_unit_test(a_state_has_one_timeout),
         cmocka_unit_test(a_state_has_one_hook_of_each_kind),
         cmocka_unit_test(an_event_has_one_policy_row),

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_rows.h - the rows of a definition as a builder keeps them until build.
+/* builder_rows.h - the rows of a definition as a builder stores them until build.
  *
  *      builder -> row 1 -> row 2 -> ... -> row n      in the order of the calls
  *                  |        |               |
  *                  kind     names           extras    all of it in the builder's arena
  *
  * Invariants:
- *   1. every text is our own copy; `given` is the caller's pointer, which is never looked into;
- *   2. rows with a kind below DET_BUILD_THINGS declare something, and have a name;
+ *   1. every text is our own copy; `given` is the caller's pointer, which is never dereferenced;
+ *   2. rows with a kind below DET_BUILD_THINGS declare something and have a name;
  *   3. ids are -1 until build resolves them. */
 #ifndef DET_MACHINE_BUILDER_ROWS_H
 #define DET_MACHINE_BUILDER_ROWS_H
@@ -58,7 +58,7 @@ enum det_build_kind {
     DET_BUILD_CLOSED,
     DET_BUILD_COMPLETION,
     DET_BUILD_INVARIANT,
-    DET_BUILD_COMPLAINT,
+    DET_BUILD_FINDING,
 };
 
 /* Number of kinds that declare something. */
@@ -122,9 +122,9 @@ struct det_build_complaint {
 struct det_build_row {
     struct det_build_row *next;
     enum det_build_kind kind;
-    uint32_t number; /* as builder.h counts; a complaint has the number of the row before it */
+    uint32_t number; /* as builder.h counts; of a finding: of the row before it */
     uint32_t id;     /* dense among the things of its kind */
-    bool is_used;    /* a state is entered, an event taken, a timer armed, a function named */
+    bool is_used;    /* a state is entered, an event accepted, a timer armed, a function named */
     struct det_build_name name, wire;
     union {
         struct det_build_state state;
@@ -143,7 +143,7 @@ struct det_build_row {
 /* A name in the definition of a list that rows use. */
 struct det_build_origin {
     const char *given; /* as `given` of a name */
-    uint32_t told;     /* a bit for each kind of thing that it was reported not to be */
+    uint32_t reported; /* a bit per kind already reported as undeclared */
 };
 
 /* Returns the origin of a name, by `given`; NULL if the name was written in place. */

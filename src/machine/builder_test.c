@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_test.c - what a build lays down, that it owns all of it, and what happens without memory.
- */
+/* builder_test.c - the machine of a build, which owns everything that it points to, and builds
+ * without memory. */
 #include <detent/tool/machine.h>
 
 #include "machine/builder_test.h"
@@ -138,7 +138,7 @@ static void an_event_struct_without_payloads_has_room_for_the_empty_one(void **c
     det_machine_close(machine);
 }
 
-static void transitions_say_where_they_lead_and_which_row_said_it(void **context)
+static void transitions_have_their_target_and_row(void **context)
 {
     struct det_machine *machine = build_all();
     const struct det_transition *transition = det_machine_step(machine, 1, 3);
@@ -162,7 +162,7 @@ static void transitions_say_where_they_lead_and_which_row_said_it(void **context
     det_machine_close(machine);
 }
 
-static void extras_of_a_row_are_all_there(void **context)
+static void every_extra_of_a_row_is_kept(void **context)
 {
     struct det_machine *machine = build_all();
     const struct det_transition_more *more = det_machine_step(machine, 0, 0)->more;
@@ -230,7 +230,7 @@ static void groups_list_each_member_once_in_the_order_written(void **context)
     det_machine_close(machine);
 }
 
-static void the_timeout_of_an_entry_is_its_own_or_that_of_the_state(void **context)
+static void entry_timeout_defaults_to_the_timeout_of_the_state(void **context)
 {
     struct det_machine *machine = build_all();
 
@@ -294,7 +294,7 @@ static void strings_are_copied_when_a_row_is_given(void **context)
     det_machine_close(machine);
 }
 
-static void nothing_to_close_is_fine(void **context)
+static void closing_null_is_allowed(void **context)
 {
     DET_SCOPED(machine_builder) builder = NULL;
     DET_SCOPED(machine) machine = NULL;
@@ -306,7 +306,7 @@ static void nothing_to_close_is_fine(void **context)
 
 #define FILES 60
 
-/* Arenas ask for memory in chunks; what is shifted makes another block the first of a chunk. */
+/* Arenas allocate chunks; a shift makes another block the first of a chunk. */
 struct shift {
     size_t size;
     bool is_broken;
@@ -333,7 +333,7 @@ static int build_without_memory(struct det_test_memory *memory, void *argument)
     add_all_rows(builder);
     if (shift->is_broken) {
         for (size_t i = 0; i < FILES; i++)
-            det_machine_builder_complain(
+            det_machine_builder_report(
                 builder, DET_RULE_BAD_DURATION,
                 &(struct det_place){ .file = &filler[i], .line = 1 }, "%s", filler);
         ON(builder, "PAYD", "EXPIRED", "PENDING");
@@ -352,7 +352,7 @@ static int build_without_memory(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void a_build_without_memory_leaves_nothing_behind(void **context)
+static void build_survives_every_failed_allocation(void **context)
 {
     (void)context;
     for (size_t size = 0; size < 1024; size += 16) {
@@ -380,7 +380,7 @@ static void add_wrong_flags(void *argument)
     STATE(open_order(), "LOST", .flags = 64);
 }
 
-static void misuse_is_stopped_at_once(void **context)
+static void builder_misuse_aborts(void **context)
 {
     (void)context;
     assert_true(det_test_aborts(build_twice, NULL, "is_built"));
@@ -393,16 +393,16 @@ int main(void)
         cmocka_unit_test(things_get_dense_ids_in_order_of_declaration),
         cmocka_unit_test(events_have_their_payload_and_policy),
         cmocka_unit_test(an_event_struct_without_payloads_has_room_for_the_empty_one),
-        cmocka_unit_test(transitions_say_where_they_lead_and_which_row_said_it),
-        cmocka_unit_test(extras_of_a_row_are_all_there),
+        cmocka_unit_test(transitions_have_their_target_and_row),
+        cmocka_unit_test(every_extra_of_a_row_is_kept),
         cmocka_unit_test(states_timers_and_effects_have_what_their_rows_say),
         cmocka_unit_test(groups_list_each_member_once_in_the_order_written),
-        cmocka_unit_test(the_timeout_of_an_entry_is_its_own_or_that_of_the_state),
+        cmocka_unit_test(entry_timeout_defaults_to_the_timeout_of_the_state),
         cmocka_unit_test(functions_are_bound_by_name_and_walked_in_order),
         cmocka_unit_test(strings_are_copied_when_a_row_is_given),
-        cmocka_unit_test(nothing_to_close_is_fine),
-        cmocka_unit_test(a_build_without_memory_leaves_nothing_behind),
-        cmocka_unit_test(misuse_is_stopped_at_once),
+        cmocka_unit_test(closing_null_is_allowed),
+        cmocka_unit_test(build_survives_every_failed_allocation),
+        cmocka_unit_test(builder_misuse_aborts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

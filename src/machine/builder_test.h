@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builder_test.h - definitions for tests in few words, and what is expected of them.
+/* builder_test.h - short definitions for tests, and their expected findings.
  *
  * The order machine of these suites has rows 1 to 20 and no finding, so a test that adds a row adds
- * row 21, and whatever is found is due to it. */
+ * row 21, and every finding is caused by it. */
 #ifndef DET_MACHINE_BUILDER_TEST_H
 #define DET_MACHINE_BUILDER_TEST_H
 

@@ -70,11 +70,11 @@ static void check_taken(struct det_build *build, const struct det_build_row *eve
     if (!event->is_used) {
         finding = det_build_report(
             &build->findings, DET_RULE_NOT_TAKEN, event, &event->name,
-            "%s is taken by no transition of %s", event->name.text, build->name);
+            "%s is accepted by no transition of %s", event->name.text, build->name);
         det_build_hint(
             &build->findings, finding, "add a transition: ON(STATE, %s, ...)", event->name.text);
     }
-    /* A dispatch function makes whatever event it likes. */
+    /* A dispatch function may produce any event. */
     if (event->event.is_internal && !event->event.is_produced && !det_build_is_component(build))
         (void)det_build_report(
             &build->findings, DET_RULE_NOT_PRODUCED, event, &event->name,
@@ -103,7 +103,7 @@ static void check_after(struct det_build *build, const struct det_build_row *row
             continue;
         finding = det_build_report(
             &build->findings, DET_RULE_TIMEOUT_UNANSWERED, row, state,
-            "%s of %s has a timeout with %s, but does not take it", state->text, build->name,
+            "%s of %s has a timeout with %s, but does not accept it", state->text, build->name,
             event->text);
         det_build_hint(
             &build->findings, finding, "add a transition: ON(%s, %s, ...)", state->text,
@@ -121,7 +121,7 @@ static void check_within(struct det_build *build, const struct det_build_row *ro
         return;
     finding = det_build_report(
         &build->findings, DET_RULE_TIMEOUT_UNANSWERED, row, event,
-        "%s of %s is entered with the timeout %s, but does not take it", state->text, build->name,
+        "%s of %s is entered with the timeout %s, but does not accept it", state->text, build->name,
         event->text);
     det_build_hint(
         &build->findings, finding, "add a transition: ON(%s, %s, ...)", state->text, event->text);

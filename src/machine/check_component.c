@@ -16,7 +16,7 @@ static const char *row_word(const struct det_build_row *row)
     return words[row->kind - DET_BUILD_DISPATCH];
 }
 
-/* Something of the row to point at. */
+/* Returns a name of the row, as the place of a finding. */
 static const struct det_build_name *name_of(const struct det_build_row *row)
 {
     if (row->component.states.count > 0)
@@ -29,14 +29,14 @@ static bool check_context(struct det_build *build, const struct det_build_row *r
 {
     struct det_diagnostic *finding;
 
-    if (det_build_is_component(build) || build->is_component_told)
+    if (det_build_is_component(build) || build->is_component_reported)
         return det_build_is_component(build);
-    build->is_component_told = true;
+    build->is_component_reported = true;
     finding = det_build_report(
         &build->findings, DET_RULE_COMPONENT_ROW, row, name_of(row),
-        "%s belongs to a component, and %s is none", row_word(row), build->name);
+        "%s belongs to a component, and %s is not a component", row_word(row), build->name);
     det_build_hint(
-        &build->findings, finding, "name the struct that is its context: #define FSM_CONTEXT");
+        &build->findings, finding, "name the struct of its context: #define FSM_CONTEXT");
     return false;
 }
 
@@ -100,7 +100,7 @@ static void attach_row(struct det_build *build, struct det_build_row *row)
         if ((state->state.flags & DET_STATE_FINAL) != 0)
             (void)det_build_report(
                 &build->findings, DET_RULE_DISPATCH_TWICE, row, name,
-                "%s of %s is FINAL, and so has no %s", name->text, build->name, row_word(row));
+                "%s of %s is FINAL, and cannot have %s", name->text, build->name, row_word(row));
     }
 }
 
@@ -160,7 +160,7 @@ static void check_state(struct det_build *build, const struct det_build_row *sta
         return;
     finding = det_build_report(
         &build->findings, DET_RULE_FAILURE_UNTAKEN, state, &state->name,
-        "%s of %s does not take %s, which errors become", state->name.text, build->name,
+        "%s of %s does not accept %s, the failure event", state->name.text, build->name,
         build->failure->component.event.text);
     det_build_other(&build->findings, finding, build->failure, &build->failure->component.event);
     det_build_hint(
@@ -178,13 +178,13 @@ static void check_closed(
     if (dispatch == NULL || name->is_guess)
         return;
     if (dispatch->component.mode == DET_DISPATCH_IGNORE)
-        problem = "does not look at events from outside";
+        problem = "does not receive events from outside";
     else if (!is_taken(build, state, &row->component.event))
-        problem = "does not take the event";
+        problem = "does not accept the event";
     if (problem != NULL)
         (void)det_build_report(
             &build->findings, DET_RULE_CLOSED_UNTAKEN, row, name,
-            "CLOSED(%s, %s) never counts: %s of %s %s", name->text, row->component.event.text,
+            "CLOSED(%s, %s) has no effect: %s of %s %s", name->text, row->component.event.text,
             name->text, build->name, problem);
 }
 
@@ -196,8 +196,9 @@ static void check_failure(struct det_build *build)
         return;
     finding = det_build_report(
         &build->findings, DET_RULE_FAILURE_MISSING, NULL, &build->builder->name,
-        "%s does not say which event errors become", build->name);
-    det_build_hint(&build->findings, finding, "write FAILURE(EVENT), and take it in every state");
+        "%s has no failure event", build->name);
+    det_build_hint(
+        &build->findings, finding, "write FAILURE(EVENT), and accept the event in every state");
 }
 
 /* One function cannot have two roles; those of states may be shared. */
@@ -232,7 +233,7 @@ static bool is_kept_for_later(enum det_unhandled policy)
     return policy == DET_UNHANDLED_DEFER || policy == DET_UNHANDLED_DEAD_LETTER;
 }
 
-/* What only instances have among the rows that declare. */
+/* Reports declarations that only instances have. */
 static void check_thing(struct det_build *build, const struct det_build_row *row)
 {
     if (row->kind == DET_BUILD_UPDATE)
@@ -298,7 +299,7 @@ static bool is_stop(const struct det_build_row *event)
     return false;
 }
 
-/* A stop that leads to a state which does not take it. A repetition of the same stop is ignored,
+/* Checks that a state to which a stop leads accepts it. A repetition of the same stop is ignored,
  * but a component that was stopped in another way would fail while it drains. */
 static void check_second_stop(
     struct det_build *build, const struct det_build_row *event, const struct det_build_row *row)
@@ -312,15 +313,15 @@ static void check_second_stop(
         return;
     finding = det_build_report(
         &build->findings, DET_RULE_STOP_AGAIN, row, &row->on.to,
-        "%s of %s does not take %s: the one that led there is ignored when it comes again, any "
-        "other fails it",
+        "%s of %s does not accept %s: a repetition of the stop that led there is ignored, any "
+        "other stop fails the component",
         state->name.text, build->name, event->name.text);
     det_build_hint(
         &build->findings, finding, "write STAY(%s, %s), or UNHANDLED(%s, IGNORE)", state->name.text,
         event->name.text, event->name.text);
 }
 
-/* Of a component without errors. */
+/* Expects a component without errors. */
 void det_check_stops(struct det_build *build)
 {
     for (size_t i = 0; i < build->ons.count && det_build_is_component(build); i++) {

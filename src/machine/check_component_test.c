@@ -45,7 +45,7 @@ static struct det_machine_builder *open_sound(void)
     return b;
 }
 
-static void a_component_that_has_all_breaks_no_rule(void **unused)
+static void complete_component_breaks_no_rule(void **unused)
 {
     struct det_machine_builder *b = open_sound();
 
@@ -56,7 +56,7 @@ static void a_component_that_has_all_breaks_no_rule(void **unused)
     expect(b, "", NULL, NULL);
 }
 
-static void what_a_component_lacks_is_told(void **unused)
+static void missing_rows_of_a_component_are_reported(void **unused)
 {
     struct det_machine_builder *b = open_pump();
 
@@ -70,14 +70,14 @@ static void what_a_component_lacks_is_told(void **unused)
     DISPATCH(b, "IDLE", DET_DISPATCH_BLOCK);
     DISPATCH(b, "RUNNING", DET_DISPATCH_BLOCK);
     expect(
-        b, "failure-missing@0", "pump does not say which event errors become",
-        "write FAILURE(EVENT), and take it in every state");
+        b, "failure-missing@0", "pump has no failure event",
+        "write FAILURE(EVENT), and accept the event in every state");
     b = open_pump();
     DISPATCH(b, "IDLE", DET_DISPATCH_BLOCK);
     DISPATCH(b, "RUNNING", DET_DISPATCH_BLOCK);
     det_machine_builder_failure(b, "START");
     expect(
-        b, "failure-untaken@2", "RUNNING of pump does not take START, which errors become",
+        b, "failure-untaken@2", "RUNNING of pump does not accept START, the failure event",
         "add a transition: ON(RUNNING, START, ...)");
 }
 
@@ -97,15 +97,15 @@ static struct det_machine_builder *open_draining(const char *stop, enum det_unha
     return b;
 }
 
-static void a_stop_that_what_stops_does_not_take_is_warned_of(void **unused)
+static void stop_event_unhandled_while_stopping_is_a_warning(void **unused)
 {
     struct det_machine_builder *b = open_draining("stop", DET_UNHANDLED_ERROR);
 
     (void)unused;
     expect(
         b, "stop-again@14",
-        "DRAINING of pump does not take stop: the one that led there is ignored when it comes "
-        "again, any other fails it",
+        "DRAINING of pump does not accept stop: a repetition of the stop that led there is "
+        "ignored, any other stop fails the component",
         "write STAY(DRAINING, stop), or UNHANDLED(stop, IGNORE)");
     b = open_draining("stop", DET_UNHANDLED_ERROR);
     ON_LISTS(
@@ -117,7 +117,7 @@ static void a_stop_that_what_stops_does_not_take_is_warned_of(void **unused)
     expect(b, "", NULL, NULL);
 }
 
-static void what_stands_once_is_told_when_it_stands_twice(void **unused)
+static void repeated_component_rows_are_reported(void **unused)
 {
     struct det_machine_builder *b = open_sound();
 
@@ -126,7 +126,7 @@ static void what_stands_once_is_told_when_it_stands_twice(void **unused)
     expect(b, "dispatch-twice@11", "IDLE of pump already has its DISPATCH", NULL);
     b = open_sound();
     DISPATCH(b, "DONE", DET_DISPATCH_BLOCK);
-    expect(b, "dispatch-twice@11", "DONE of pump is FINAL, and so has no DISPATCH", NULL);
+    expect(b, "dispatch-twice@11", "DONE of pump is FINAL, and cannot have DISPATCH", NULL);
     b = open_sound();
     det_machine_builder_closed(b, DET_LIST("IDLE", "IDLE"), "START");
     expect(b, "dispatch-twice@11", "IDLE of pump already has its CLOSED", NULL);
@@ -141,7 +141,7 @@ static void what_stands_once_is_told_when_it_stands_twice(void **unused)
     expect(b, "component-twice@12 component-twice@14", NULL, NULL);
 }
 
-static void a_closed_channel_counts_where_it_is_seen_and_taken(void **unused)
+static void closed_row_needs_states_that_detect_and_handle_it(void **unused)
 {
     struct det_machine_builder *b = open_pump();
 
@@ -152,7 +152,7 @@ static void a_closed_channel_counts_where_it_is_seen_and_taken(void **unused)
     det_machine_builder_closed(b, DET_LIST("IDLE", "RUNNING"), "START");
     expect(
         b, "closed-untaken@11 closed-untaken@11",
-        "CLOSED(IDLE, START) never counts: IDLE of pump does not look at events from outside",
+        "CLOSED(IDLE, START) has no effect: IDLE of pump does not receive events from outside",
         NULL);
     /* Of a state that is unknown, or has no DISPATCH, that is said. */
     b = open_sound();
@@ -196,7 +196,7 @@ static void a_function_has_one_role(void **unused)
     expect(b, "duplicate-name@11 duplicate-name@12 duplicate-name@12", NULL, NULL);
 }
 
-static void what_is_for_instances_is_not_for_components(void **unused)
+static void instance_rows_are_refused_in_components(void **unused)
 {
     static const struct det_field fields[] = {
         { .name = "text", .kind = DET_KIND_TEXT, .capacity = 599, .size = 600 }
@@ -227,7 +227,7 @@ static void what_is_for_instances_is_not_for_components(void **unused)
     expect(b, "instance-row@11 too-large@11", NULL, NULL);
 }
 
-static void rows_of_a_component_without_one_are_told_once(void **unused)
+static void component_rows_without_context_are_reported_once(void **unused)
 {
     struct det_machine_builder *b = open_builder("pump", NULL);
 
@@ -239,8 +239,8 @@ static void rows_of_a_component_without_one_are_told_once(void **unused)
     DISPATCH(b, "IDLE", DET_DISPATCH_BLOCK);
     det_machine_builder_failure(b, "ERROR");
     expect(
-        b, "component-row@4", "INVARIANT belongs to a component, and pump is none",
-        "name the struct that is its context: #define FSM_CONTEXT");
+        b, "component-row@4", "INVARIANT belongs to a component, and pump is not a component",
+        "name the struct of its context: #define FSM_CONTEXT");
 }
 
 static void an_internal_event_of_a_component_may_come_from_a_dispatch_function(void **unused)
@@ -280,7 +280,7 @@ static int build(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void memory_may_run_out_at_any_place(void **unused)
+static void every_allocation_may_fail(void **unused)
 {
     (void)unused;
     det_test_each_failure(build, NULL);
@@ -306,7 +306,7 @@ static void assert_read(const char *text, const char *rule, const char *part)
     det_spec_close(spec);
 }
 
-static void the_words_of_a_component_are_read(void **unused)
+static void component_defines_are_read(void **unused)
 {
     (void)unused;
     assert_read(
@@ -325,7 +325,7 @@ static void the_words_of_a_component_are_read(void **unused)
         "row-arguments", "BLOCK, POLL or IGNORE");
 }
 
-static void a_spec_tells_the_functions_of_its_component(void **unused)
+static void spec_names_the_functions_of_its_component(void **unused)
 {
     static const char text[] =
         HEAD "#define FSM_CONTEXT pump\n#define FSM_HANDLER pump_handler\n"
@@ -353,19 +353,19 @@ static void a_spec_tells_the_functions_of_its_component(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_component_that_has_all_breaks_no_rule),
-        cmocka_unit_test(what_a_component_lacks_is_told),
-        cmocka_unit_test(a_stop_that_what_stops_does_not_take_is_warned_of),
-        cmocka_unit_test(what_stands_once_is_told_when_it_stands_twice),
-        cmocka_unit_test(a_closed_channel_counts_where_it_is_seen_and_taken),
+        cmocka_unit_test(complete_component_breaks_no_rule),
+        cmocka_unit_test(missing_rows_of_a_component_are_reported),
+        cmocka_unit_test(stop_event_unhandled_while_stopping_is_a_warning),
+        cmocka_unit_test(repeated_component_rows_are_reported),
+        cmocka_unit_test(closed_row_needs_states_that_detect_and_handle_it),
         cmocka_unit_test(a_dispatch_has_a_function_unless_it_blocks),
         cmocka_unit_test(a_function_has_one_role),
-        cmocka_unit_test(what_is_for_instances_is_not_for_components),
-        cmocka_unit_test(rows_of_a_component_without_one_are_told_once),
+        cmocka_unit_test(instance_rows_are_refused_in_components),
+        cmocka_unit_test(component_rows_without_context_are_reported_once),
         cmocka_unit_test(an_internal_event_of_a_component_may_come_from_a_dispatch_function),
-        cmocka_unit_test(memory_may_run_out_at_any_place),
-        cmocka_unit_test(the_words_of_a_component_are_read),
-        cmocka_unit_test(a_spec_tells_the_functions_of_its_component),
+        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(component_defines_are_read),
+        cmocka_unit_test(spec_names_the_functions_of_its_component),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

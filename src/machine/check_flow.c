@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* check_flow.c - what a compiler cannot check: where the transitions of the resulting table lead,
- * and unused things. Only a definition without errors is checked, so every name has its id. */
+/* check_flow.c - rules that a compiler cannot check: where the transitions of the resulting table
+ * lead, and unused declarations. Only a definition without errors is checked, so every name has its
+ * id. */
+#include "base/assert.h"
 #include "machine/builder_build.h"
 
 static bool leaves_state(const struct det_build_row *row, size_t state)
@@ -11,7 +13,7 @@ static bool leaves_state(const struct det_build_row *row, size_t state)
            (row->on.outcome == DET_OUTCOME_GOTO && (size_t)row->on.to.id != state);
 }
 
-/* Marks every state that a path from the initial one reaches. NULL when there is no memory. */
+/* Marks every state that a path from the initial one reaches. NULL if memory failed. */
 static const bool *find_reachable(struct det_build *build)
 {
     size_t states = det_build_count(build, DET_BUILD_STATE);
@@ -28,13 +30,14 @@ static const bool *find_reachable(struct det_build *build)
         uint32_t state = queue[head++];
 
         for (size_t event = 0; event < events; event++) {
-            struct det_build_ways ways = { 0 };
+            struct det_build_row_cursor cursor = { 0 };
             const struct det_build_row *row;
 
-            while ((row = det_build_next_way(build, state, event, &ways)) != NULL) {
+            while ((row = det_build_next_row(build, state, event, &cursor)) != NULL) {
                 if (row->on.outcome != DET_OUTCOME_GOTO || is_reached[row->on.to.id])
                     continue;
                 is_reached[row->on.to.id] = true;
+                det_assert(tail < states);
                 queue[tail++] = (uint32_t)row->on.to.id;
             }
         }
@@ -59,7 +62,7 @@ static void report_dead_end(struct det_build *build, const struct det_build_row 
         &build->findings, DET_RULE_DEAD_END, state, &state->name,
         "no transition of %s leaves %s, and it is not final", build->name, state->name.text);
 
-    /* Nothing can begin and end in one state. */
+    /* In a spec a state is INITIAL or FINAL, not both. */
     if ((state->state.flags & DET_STATE_INITIAL) != 0)
         det_build_hint(
             &build->findings, finding, "add a transition: ON(%s, EVENT, ...)", state->name.text);
@@ -88,13 +91,13 @@ static void report_final_left(
 }
 
 /* Returns a row by which the event leaves the state, or leads to another one; NULL: none. */
-static const struct det_build_row *find_way_out(
+static const struct det_build_row *find_exit(
     const struct det_build *build, size_t state, size_t event, bool is_goto)
 {
-    struct det_build_ways ways = { 0 };
+    struct det_build_row_cursor cursor = { 0 };
     const struct det_build_row *row;
 
-    while ((row = det_build_next_way(build, state, event, &ways)) != NULL) {
+    while ((row = det_build_next_row(build, state, event, &cursor)) != NULL) {
         if (leaves_state(row, state) && (!is_goto || row->on.outcome == DET_OUTCOME_GOTO))
             return row;
     }
@@ -102,12 +105,12 @@ static const struct det_build_row *find_way_out(
 }
 
 /* Checks the exits of one state: at least one, or none if it is final. */
-static void check_ways_out(struct det_build *build, const struct det_build_row *state)
+static void check_exits(struct det_build *build, const struct det_build_row *state)
 {
     bool is_final = (state->state.flags & DET_STATE_FINAL) != 0;
 
     for (size_t event = 0; event < det_build_count(build, DET_BUILD_EVENT); event++) {
-        const struct det_build_row *row = find_way_out(build, state->id, event, is_final);
+        const struct det_build_row *row = find_exit(build, state->id, event, is_final);
 
         if (row == NULL)
             continue;
@@ -127,7 +130,7 @@ static void check_paths(struct det_build *build)
         const struct det_build_row *state = det_build_thing(build, DET_BUILD_STATE, i);
 
         if (is_reached[i])
-            check_ways_out(build, state);
+            check_exits(build, state);
         else
             report_unreachable(build, state);
     }
@@ -172,8 +175,8 @@ static bool check_products(
             continue;
         finding = det_build_report(
             &build->findings, DET_RULE_PRODUCT_UNANSWERED, row, effect,
-            "%s may produce %s, which %s of %s does not take", effect->text, events->items[i].text,
-            name, build->name);
+            "%s may produce %s, which %s of %s does not accept", effect->text,
+            events->items[i].text, name, build->name);
         det_build_hint(
             &build->findings, finding, "add a transition: ON(%s, %s, ...), or UNHANDLED(%s, ...)",
             name, events->items[i].text, events->items[i].text);
@@ -186,7 +189,7 @@ static bool owns_a_cell(
     const struct det_build *build, const struct det_build_row *row, size_t state)
 {
     if (row->on.is_else)
-        return true; /* nothing replaces an alternative */
+        return true; /* an alternative is never replaced */
     for (uint32_t i = 0; i < row->on.events.count; i++) {
         if (det_build_cell(build, state, (size_t)row->on.events.items[i].id) == row)
             return true;
@@ -194,22 +197,22 @@ static bool owns_a_cell(
     return false;
 }
 
-/* A guard that was called for the pair has refused already, and refuses again unless it depends on
- * the target. `asked` has, by guard, the cell for which it was last called, from 1. */
+/* Reports a second call of a guard for one pair: it has refused already, and refuses again unless
+ * it depends on the target. `asked` has, by guard, the cell of its last call, from 1. */
 static void check_guards_of_pair(
     struct det_build *build, size_t state, size_t event, uint32_t *asked)
 {
     uint32_t cell = (uint32_t)(state * det_build_count(build, DET_BUILD_EVENT) + event) + 1;
-    struct det_build_ways ways = { 0 };
+    struct det_build_row_cursor cursor = { 0 };
     const struct det_build_row *row;
 
-    while ((row = det_build_next_way(build, state, event, &ways)) != NULL) {
+    while ((row = det_build_next_row(build, state, event, &cursor)) != NULL) {
         if (row->on.guard.id < 0)
             continue;
         if (asked[row->on.guard.id] == cell)
             (void)det_build_report(
                 &build->findings, DET_RULE_GUARD_AGAIN, row, &row->on.guard,
-                "%s was already called for %s on %s of %s: if it answers the same, this ELSE is "
+                "%s was already called for %s on %s of %s: if it returns the same, this ELSE is "
                 "never taken",
                 row->on.guard.text, det_build_thing(build, DET_BUILD_STATE, state)->name.text,
                 det_build_thing(build, DET_BUILD_EVENT, event)->name.text, build->name);
@@ -230,8 +233,8 @@ static void check_guards(struct det_build *build)
     }
 }
 
-/* One finding per row is enough. A row that goes has one target state, whatever its source; one
- * that stops has none. */
+/* Reports one finding per row. A GOTO row has one target state for all its sources; a STOP row has
+ * none. */
 static void check_products_of_row(struct det_build *build, const struct det_build_row *row)
 {
     bool is_fine = true,
@@ -275,7 +278,7 @@ static void report_unhandled(struct det_build *build)
             if (det_build_cell(build, i, j) == NULL)
                 (void)det_build_report(
                     &build->findings, DET_RULE_UNHANDLED_PAIR, state, &state->name,
-                    "%s does not take %s: it is %s", state->name.text, event->name.text,
+                    "%s does not accept %s: the event is %s", state->name.text, event->name.text,
                     policy_text(det_build_policy(build, event)));
         }
     }

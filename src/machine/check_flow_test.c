@@ -53,7 +53,7 @@ static void a_state_that_nothing_leaves_is_a_dead_end_unless_final(void **contex
     expect(b, "", NULL, NULL);
 }
 
-static void a_stop_is_a_way_out(void **context)
+static void stop_row_counts_as_a_way_out(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -64,7 +64,7 @@ static void a_stop_is_a_way_out(void **context)
     expect(b, "", NULL, NULL);
 }
 
-static void a_final_state_that_is_left_is_told_once(void **context)
+static void transition_out_of_a_final_state_is_reported_once(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -83,7 +83,7 @@ static void a_final_state_that_is_left_is_told_once(void **context)
     expect(b, "", NULL, NULL);
 }
 
-static void what_nobody_uses_is_told(void **context)
+static void unused_declarations_are_reported(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -104,7 +104,7 @@ static void what_nobody_uses_is_told(void **context)
     expect(b, "not-used@21", "the timer t of order is never armed", NULL);
 }
 
-static void what_somebody_uses_is_not_told(void **context)
+static void used_declarations_are_not_reported(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -124,7 +124,7 @@ static void what_somebody_uses_is_not_told(void **context)
     expect(b, "", NULL, NULL);
 }
 
-static void a_product_that_the_next_state_does_not_take_is_told(void **context)
+static void product_unhandled_by_the_next_state_is_reported(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -132,7 +132,7 @@ static void a_product_that_the_next_state_does_not_take_is_told(void **context)
     ON(b, "PAID", "EXPIRED", "PENDING", .effects = DET_LIST("charge_card"));
     expect(
         b, "product-unanswered@21",
-        "charge_card may produce CHARGED, which PENDING of order does not take",
+        "charge_card may produce CHARGED, which PENDING of order does not accept",
         "add a transition: ON(PENDING, CHARGED, ...), or UNHANDLED(CHARGED, ...)");
     b = open_order();
     ON_LISTS(
@@ -140,10 +140,10 @@ static void a_product_that_the_next_state_does_not_take_is_told(void **context)
         .outcome = DET_OUTCOME_STAY, .effects = DET_LIST("charge_card"));
     expect(
         b, "product-unanswered@21",
-        "charge_card may produce CHARGED, which SHIPPED of order does not take", NULL);
+        "charge_card may produce CHARGED, which SHIPPED of order does not accept", NULL);
 }
 
-static void a_product_is_answered_by_a_policy_or_by_the_end(void **context)
+static void product_may_be_handled_by_a_policy_or_a_final_state(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -181,7 +181,7 @@ static void an_event_policy_row_wins_over_the_machine(void **context)
     ON(b, "PAID", "EXPIRED", "SHIPPED", .effects = DET_LIST("charge_card"));
     expect(
         b, "product-unanswered@22",
-        "charge_card may produce DECLINED, which SHIPPED of order does not take", NULL);
+        "charge_card may produce DECLINED, which SHIPPED of order does not accept", NULL);
 }
 
 /* A line of states a -> b -> c -> d by `next`, with a timer that `next` arms in a. */
@@ -201,7 +201,7 @@ static struct det_machine_builder *open_line(void)
     return b;
 }
 
-static void a_timer_is_followed_until_it_fires_or_is_disarmed(void **context)
+static void timer_check_ends_where_it_fires_or_is_disarmed(void **context)
 {
     struct det_machine_builder *b = open_line();
 
@@ -210,7 +210,7 @@ static void a_timer_is_followed_until_it_fires_or_is_disarmed(void **context)
     STAY(b, "b", DET_LIST("ring"));
     expect(
         b, "timer-unanswered@7",
-        "bell may fire in c of line, which does not take ring, and in 1 more",
+        "bell may fire in c of line, which does not accept ring, and in 1 more",
         "DISARM(bell) on the way there, write ON(c, ring, ...), or UNHANDLED(ring, ...)");
     b = open_line();
     ON(b, "b", "next", "c", .disarms = DET_LIST("bell"));
@@ -223,10 +223,10 @@ static void a_timer_is_followed_until_it_fires_or_is_disarmed(void **context)
     ON(b, "b", "next", "c");
     STAY(b, "d", DET_LIST("ring"));
     STAY(b, "c", DET_LIST("ring"));
-    expect(b, "timer-unanswered@7", "bell may fire in b of line, which does not take ring", NULL);
+    expect(b, "timer-unanswered@7", "bell may fire in b of line, which does not accept ring", NULL);
 }
 
-static void a_timer_that_a_loop_arms_again_is_followed_round_it(void **context)
+static void timer_rearmed_in_a_cycle_is_checked_around_it(void **context)
 {
     struct det_machine_builder *b = open_line();
 
@@ -235,7 +235,7 @@ static void a_timer_that_a_loop_arms_again_is_followed_round_it(void **context)
     ON(b, "b", "next", "c", .disarms = DET_LIST("bell"));
     ON(b, "c", "back", "a", .arms = DET_LIST("bell"));
     STAY(b, "b", DET_LIST("ring"));
-    expect(b, "timer-unanswered@7", "bell may fire in a of line, which does not take ring", NULL);
+    expect(b, "timer-unanswered@7", "bell may fire in a of line, which does not accept ring", NULL);
 }
 
 static void arming_wins_over_disarming_and_over_having_fired(void **context)
@@ -245,10 +245,10 @@ static void arming_wins_over_disarming_and_over_having_fired(void **context)
     (void)context;
     ON(b, "b", "ring", "c", .arms = DET_LIST("bell"), .disarms = DET_LIST("bell"));
     STAY(b, "d", DET_LIST("ring"));
-    expect(b, "timer-unanswered@7", "bell may fire in c of line, which does not take ring", NULL);
+    expect(b, "timer-unanswered@7", "bell may fire in c of line, which does not accept ring", NULL);
 }
 
-static void a_timer_is_answered_by_a_policy_or_by_the_end(void **context)
+static void timer_may_be_handled_by_a_policy_or_a_final_state(void **context)
 {
     struct det_machine_builder *b = open_line();
 
@@ -263,7 +263,7 @@ static void a_timer_is_answered_by_a_policy_or_by_the_end(void **context)
     expect(b, "", NULL, NULL);
 }
 
-static void unhandled_pairs_are_told_on_request_with_their_fate(void **context)
+static void unhandled_pairs_are_reported_with_their_policy(void **context)
 {
     struct det_machine_builder *b = open_builder("light", NULL);
 
@@ -280,7 +280,7 @@ static void unhandled_pairs_are_told_on_request_with_their_fate(void **context)
     det_machine_builder_report_unhandled(b);
     expect(
         b, "unhandled-pair@2 unhandled-pair@2 unhandled-pair@2",
-        "green does not take q: it is ignored", NULL);
+        "green does not accept q: the event is ignored", NULL);
 }
 
 int main(void)
@@ -288,19 +288,19 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_state_off_every_path_is_unreachable),
         cmocka_unit_test(a_state_that_nothing_leaves_is_a_dead_end_unless_final),
-        cmocka_unit_test(a_stop_is_a_way_out),
-        cmocka_unit_test(a_final_state_that_is_left_is_told_once),
-        cmocka_unit_test(what_nobody_uses_is_told),
-        cmocka_unit_test(what_somebody_uses_is_not_told),
-        cmocka_unit_test(a_product_that_the_next_state_does_not_take_is_told),
-        cmocka_unit_test(a_product_is_answered_by_a_policy_or_by_the_end),
+        cmocka_unit_test(stop_row_counts_as_a_way_out),
+        cmocka_unit_test(transition_out_of_a_final_state_is_reported_once),
+        cmocka_unit_test(unused_declarations_are_reported),
+        cmocka_unit_test(used_declarations_are_not_reported),
+        cmocka_unit_test(product_unhandled_by_the_next_state_is_reported),
+        cmocka_unit_test(product_may_be_handled_by_a_policy_or_a_final_state),
         cmocka_unit_test(an_overridden_row_has_no_products),
         cmocka_unit_test(an_event_policy_row_wins_over_the_machine),
-        cmocka_unit_test(a_timer_is_followed_until_it_fires_or_is_disarmed),
-        cmocka_unit_test(a_timer_that_a_loop_arms_again_is_followed_round_it),
+        cmocka_unit_test(timer_check_ends_where_it_fires_or_is_disarmed),
+        cmocka_unit_test(timer_rearmed_in_a_cycle_is_checked_around_it),
         cmocka_unit_test(arming_wins_over_disarming_and_over_having_fired),
-        cmocka_unit_test(a_timer_is_answered_by_a_policy_or_by_the_end),
-        cmocka_unit_test(unhandled_pairs_are_told_on_request_with_their_fate),
+        cmocka_unit_test(timer_may_be_handled_by_a_policy_or_a_final_state),
+        cmocka_unit_test(unhandled_pairs_are_reported_with_their_policy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

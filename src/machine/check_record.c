@@ -8,7 +8,7 @@
 #include "machine/builder_build.h"
 #include "machine/builder_keep.h"
 
-/* A record that was found sound; most machines name theirs many times. */
+/* A record that was found valid; most machines name a record many times. */
 struct seen {
     const char *name;
     const struct det_record *record;
@@ -42,11 +42,11 @@ static void check_record(
     if (event != NULL)
         (void)det_build_report(
             &build->findings, DET_RULE_BAD_RECORD, event, &event->name,
-            "the payload of %s of %s is not sound: %s", event->name.text, build->name, error.text);
+            "the payload of %s of %s is not valid: %s", event->name.text, build->name, error.text);
     else
         (void)det_build_report(
             &build->findings, DET_RULE_BAD_RECORD, NULL, &build->builder->name,
-            "the data of %s is not sound: %s", build->name, error.text);
+            "the data of %s is not valid: %s", build->name, error.text);
 }
 
 static void check_all_records(struct det_build *build)
@@ -115,9 +115,8 @@ static bool check_keep(
     }
     if (payload == NULL) {
         (void)det_build_report(
-            findings, DET_RULE_BAD_KEEP, row, field,
-            "%s cannot be kept: %s of %s carries no payload", field->text, event->name.text,
-            build->name);
+            findings, DET_RULE_BAD_KEEP, row, field, "%s cannot be kept: %s of %s has no payload",
+            field->text, event->name.text, build->name);
         return false;
     }
     lacking = det_record_field(payload, field->text) == NULL ? payload : data;
@@ -135,7 +134,7 @@ static bool check_keep(
     return false;
 }
 
-/* One finding per field is enough, however many events the row lists. */
+/* Reports one finding per field, for any number of events of the row. */
 static void check_keep_of_row(
     struct det_build *build, const struct det_build_row *row, const struct det_build_name *field)
 {
@@ -148,14 +147,14 @@ static void check_keep_of_row(
     }
 }
 
-/* An update without data is most probably a definition that forgot to name them. */
+/* Reports updates of a machine without data: FSM_DATA was probably forgotten. */
 static void check_updates(struct det_build *build)
 {
     for (size_t i = 0; i < det_build_count(build, DET_BUILD_UPDATE); i++) {
         const struct det_build_row *row = det_build_thing(build, DET_BUILD_UPDATE, i);
         struct det_diagnostic *finding = det_build_report(
             &build->findings, DET_RULE_NO_DATA, row, &row->name,
-            "UPDATE(%s) has nothing to change: %s has no data", row->name.text, build->name);
+            "UPDATE(%s) has no data to change: %s has no FSM_DATA", row->name.text, build->name);
 
         det_build_hint(&build->findings, finding, "name their record: #define FSM_DATA");
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* check_record_test.c - what may be kept of a payload, and that the copy is right at every layout.
- */
+/* check_record_test.c - the fields that a payload may keep, and their copies in
+ * every layout. */
 #include <detent/tool/machine.h>
 
 #include "machine/builder_test.h"
@@ -121,7 +121,7 @@ static void a_kept_field_is_copied_with_its_presence(void **context)
     det_machine_close(machine);
 }
 
-static void a_field_at_another_distance_from_its_presence_is_copied_in_two(void **context)
+static void field_and_presence_at_different_offsets_copy_separately(void **context)
 {
     struct det_machine_builder *b = open_shop();
     struct order_data data = { .tag = 't', .cents = 7 };
@@ -182,7 +182,7 @@ static void keeping_needs_data_and_a_payload(void **context)
     b = open_shop();
     STAY(b, "PAID", DET_LIST("SEND"));
     STAY(b, "CHARGING", DET_LIST("SHIP"), .keeps = DET_LIST("cents"));
-    expect(b, "bad-keep@23", "cents cannot be kept: SHIP of order carries no payload", NULL);
+    expect(b, "bad-keep@23", "cents cannot be kept: SHIP of order has no payload", NULL);
 }
 
 static void keeping_needs_the_field_on_both_sides(void **context)
@@ -286,7 +286,7 @@ static void keeping_needs_the_same_record(void **context)
     }
 }
 
-static void a_record_is_judged_once_and_its_namesake_again(void **context)
+static void records_are_checked_once_each_even_with_equal_names(void **context)
 {
     static const struct det_record namesake = { .name = "payment", .version = 1 };
     struct det_machine_builder *b = open_order();
@@ -303,14 +303,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kept_field_is_copied_with_its_presence),
-        cmocka_unit_test(a_field_at_another_distance_from_its_presence_is_copied_in_two),
+        cmocka_unit_test(field_and_presence_at_different_offsets_copy_separately),
         cmocka_unit_test(every_event_of_a_row_keeps_from_its_own_payload),
         cmocka_unit_test(keeping_needs_data_and_a_payload),
         cmocka_unit_test(keeping_needs_the_field_on_both_sides),
         cmocka_unit_test(keeping_needs_one_type),
         cmocka_unit_test(keeping_needs_the_same_enum),
         cmocka_unit_test(keeping_needs_the_same_record),
-        cmocka_unit_test(a_record_is_judged_once_and_its_namesake_again),
+        cmocka_unit_test(records_are_checked_once_each_even_with_equal_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

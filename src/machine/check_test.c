@@ -11,7 +11,7 @@ static void the_order_machine_breaks_no_rule(void **context)
     expect(open_order(), "", NULL, NULL);
 }
 
-static void a_record_must_be_sound(void **context)
+static void invalid_record_is_reported(void **context)
 {
     static const struct det_record nameless = { .size = 8 };
     struct det_machine_builder *b = open_order();
@@ -81,7 +81,7 @@ static void every_event_is_taken(void **context)
 
     (void)context;
     EVENT(b, "LOSE");
-    expect(b, "not-taken@21", "LOSE is taken by no transition of order", NULL);
+    expect(b, "not-taken@21", "LOSE is accepted by no transition of order", NULL);
 }
 
 static void every_state_is_entered(void **context)
@@ -103,7 +103,7 @@ static void every_state_is_entered(void **context)
         NULL);
 }
 
-static void a_timeout_is_answered_where_it_fires(void **context)
+static void timeout_must_be_handled_in_its_state(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -111,14 +111,14 @@ static void a_timeout_is_answered_where_it_fires(void **context)
     AFTER(b, "CHARGING", DET_SECOND, "EXPIRED");
     expect(
         b, "timeout-unanswered@21",
-        "CHARGING of order has a timeout with EXPIRED, but does not take it",
+        "CHARGING of order has a timeout with EXPIRED, but does not accept it",
         "add a transition: ON(CHARGING, EXPIRED, ...)");
     b = open_order();
     ON(b, "PAID", "EXPIRED", "CHARGING", .within = { DET_SECOND, "EXPIRED", NULL });
     expect(
         b, "timeout-unanswered@21",
-        "CHARGING of order is entered with the timeout EXPIRED, but does not take it", NULL);
-    /* The policy of the event is no answer, as it is none in C. */
+        "CHARGING of order is entered with the timeout EXPIRED, but does not accept it", NULL);
+    /* The policy of the event does not count, as in C. */
     b = open_order();
     AFTER(b, "CHARGING", DET_SECOND, "EXPIRED");
     det_machine_builder_event_unhandled(b, "EXPIRED", DET_UNHANDLED_IGNORE);
@@ -135,7 +135,7 @@ static void a_final_state_may_have_a_timeout(void **context)
     expect(b, "", NULL, NULL);
 }
 
-static void what_is_missing_may_be_in_a_row_that_was_not_read(void **context)
+static void unread_rows_suppress_findings_of_missing_parts(void **context)
 {
     struct det_machine_builder *b = open_order();
 
@@ -143,11 +143,11 @@ static void what_is_missing_may_be_in_a_row_that_was_not_read(void **context)
     STATE(b, "LOST");
     EVENT(b, "LOSE", .is_internal = true);
     AFTER(b, "CHARGING", DET_SECOND, "EXPIRED");
-    det_machine_builder_complain(
+    det_machine_builder_report(
         b, DET_RULE_SYNTAX, &(struct det_place){ .line = 99 }, "there is no )");
     expect(b, "syntax@99", "there is no )", NULL);
     b = open_builder("light", NULL);
-    det_machine_builder_complain(
+    det_machine_builder_report(
         b, DET_RULE_BAD_INCLUDE, &(struct det_place){ .line = 1 }, "it cannot be read");
     expect(b, "bad-include@1", NULL, NULL);
 }
@@ -156,15 +156,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_order_machine_breaks_no_rule),
-        cmocka_unit_test(a_record_must_be_sound),
+        cmocka_unit_test(invalid_record_is_reported),
         cmocka_unit_test(exactly_one_state_is_initial),
         cmocka_unit_test(a_machine_has_states_and_events),
         cmocka_unit_test(an_internal_event_is_produced),
         cmocka_unit_test(every_event_is_taken),
         cmocka_unit_test(every_state_is_entered),
-        cmocka_unit_test(a_timeout_is_answered_where_it_fires),
+        cmocka_unit_test(timeout_must_be_handled_in_its_state),
         cmocka_unit_test(a_final_state_may_have_a_timeout),
-        cmocka_unit_test(what_is_missing_may_be_in_a_row_that_was_not_read),
+        cmocka_unit_test(unread_rows_suppress_findings_of_missing_parts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* check_timer.c - where named timers may fire, and whether they are answered there.
+/* check_timer.c - finds the states where named timers may fire, and checks that they accept them.
  *
  * armed[state] is the set of timers that may be armed in a state, one bit each. Every transition
  * carries the set on:
  *
  *      armed[to]  |=  (armed[from] - fired by the event - DISARM) + ARM
  *
- * until nothing changes. Sets only grow and have at most DET_TIMERS_MAX members, so that ends. */
+ * until nothing changes. Sets only grow and have at most DET_TIMERS_MAX members, so this ends. */
+#include "base/assert.h"
 #include "machine/builder_build.h"
 
-_Static_assert(DET_TIMERS_MAX <= 64, "a set of timers is one number");
+_Static_assert(DET_TIMERS_MAX <= 64, "a set of timers fits one number");
 
 struct walk {
     uint64_t *armed;    /* by state */
@@ -41,6 +42,7 @@ static void enqueue_state(struct walk *walk, size_t state)
 {
     if (walk->is_queued[state])
         return;
+    det_assert(walk->count < walk->capacity);
     walk->is_queued[state] = true;
     walk->queue[(walk->head + walk->count++) % walk->capacity] = (uint32_t)state;
 }
@@ -49,6 +51,7 @@ static size_t dequeue_state(struct walk *walk)
 {
     size_t state = walk->queue[walk->head];
 
+    det_assert(walk->count > 0 && walk->is_queued[state]);
     walk->head = (walk->head + 1) % walk->capacity;
     walk->count--;
     walk->is_queued[state] = false;
@@ -84,10 +87,10 @@ static void run_walk(struct det_build *build, struct walk *walk)
         size_t state = dequeue_state(walk);
 
         for (size_t event = 0; event < events; event++) {
-            struct det_build_ways ways = { 0 };
+            struct det_build_row_cursor cursor = { 0 };
             const struct det_build_row *row;
 
-            while ((row = det_build_next_way(build, state, event, &ways)) != NULL)
+            while ((row = det_build_next_row(build, state, event, &cursor)) != NULL)
                 carry_timers(walk, row, state, event, is_reached);
         }
     }
@@ -103,12 +106,12 @@ static void report_unanswered(
     if (count == 1)
         finding = det_build_report(
             &build->findings, DET_RULE_TIMER_UNANSWERED, timer, &timer->name,
-            "%s may fire in %s of %s, which does not take %s", timer->name.text, state->name.text,
+            "%s may fire in %s of %s, which does not accept %s", timer->name.text, state->name.text,
             build->name, event);
     else
         finding = det_build_report(
             &build->findings, DET_RULE_TIMER_UNANSWERED, timer, &timer->name,
-            "%s may fire in %s of %s, which does not take %s, and in %zu more", timer->name.text,
+            "%s may fire in %s of %s, which does not accept %s, and in %zu more", timer->name.text,
             state->name.text, build->name, event, count - 1);
     det_build_other(&build->findings, finding, state, &state->name);
     det_build_hint(

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
+
 static const char *const nouns[DET_COMPARE_KINDS] = {
     [DET_NAME_STATE] = "state",
     [DET_NAME_EVENT] = "event",
@@ -17,7 +19,8 @@ static const char *const nouns[DET_COMPARE_KINDS] = {
     [DET_NAME_TIMER] = "timer",
 };
 
-size_t det_compare_count(const struct det_machine *machine, enum det_name_kind kind)
+/* Returns the number of things of the kind in a machine. */
+static size_t count_things(const struct det_machine *machine, enum det_name_kind kind)
 {
     switch (kind) {
     case DET_NAME_STATE:
@@ -32,7 +35,7 @@ size_t det_compare_count(const struct det_machine *machine, enum det_name_kind k
     return 0;
 }
 
-const char *det_compare_name(const struct det_machine *machine, enum det_name_kind kind, size_t id)
+static const char *thing_name(const struct det_machine *machine, enum det_name_kind kind, size_t id)
 {
     switch (kind) {
     case DET_NAME_STATE:
@@ -89,7 +92,7 @@ static const char *format_text(
     return det_buffer_text(&comparison->text);
 }
 
-void det_compare_tell(
+void det_compare_report(
     struct det_comparison *comparison, struct det_change change, const char *format, ...)
 {
     va_list arguments;
@@ -138,6 +141,7 @@ static int check_rename(
 {
     const char *noun = nouns[rename->kind];
 
+    det_assert((size_t)rename->kind < DET_COMPARE_KINDS);
     if (find_name(compare->old, rename->kind, rename->from) < 0)
         return det_error_set(
             reterr, DET_ERR_INVALID, "the old definition has no %s %s that could be renamed", noun,
@@ -156,25 +160,25 @@ static int check_rename(
     return 0;
 }
 
-/* A name that is not renamed stays itself, unless another one was renamed to it. */
+/* A name that is not renamed maps to itself, unless another one was renamed to it. */
 static void map_kind(struct det_comparison *comparison, enum det_name_kind kind)
 {
     const struct det_compare *compare = comparison->compare;
-    size_t count = det_compare_count(comparison->old, kind);
+    size_t count = count_things(comparison->old, kind);
     int *map = make_array(comparison, count, sizeof *map);
-    bool *is_kept =
-        make_array(comparison, det_compare_count(comparison->new, kind), sizeof *is_kept);
+    bool *is_kept = make_array(comparison, count_things(comparison->new, kind), sizeof *is_kept);
 
     comparison->maps[kind] = map;
     comparison->is_kept[kind] = is_kept;
     for (int pass = 0; pass < 2 && !comparison->has_failed; pass++) {
         for (size_t i = 0; i < count; i++) {
-            const char *name = det_compare_name(comparison->old, kind, i);
+            const char *name = thing_name(comparison->old, kind, i);
             const struct det_rename *rename = find_rename(compare, kind, name);
             int id = find_name(comparison->new, kind, rename != NULL ? rename->to : name);
 
             if ((rename != NULL) != (pass == 0))
                 continue;
+            det_assert(id < (int)count_things(comparison->new, kind));
             map[i] = id >= 0 && !is_kept[id] ? id : -1;
             if (map[i] >= 0)
                 is_kept[map[i]] = true;
@@ -182,26 +186,26 @@ static void map_kind(struct det_comparison *comparison, enum det_name_kind kind)
     }
 }
 
-/* Names of the old things, by which they are described: the new ones where there are. */
+/* Returns the names that describe old things: the new name of a renamed one. */
 static const char **old_names(struct det_comparison *comparison, enum det_name_kind kind)
 {
-    size_t count = det_compare_count(comparison->old, kind);
+    size_t count = count_things(comparison->old, kind);
     const char **names = make_array(comparison, count, sizeof *names);
 
     for (size_t i = 0; i < count && names != NULL; i++)
         names[i] = comparison->maps[kind][i] >= 0
-                       ? det_compare_name(comparison->new, kind, (size_t)comparison->maps[kind][i])
-                       : det_compare_name(comparison->old, kind, i);
+                       ? thing_name(comparison->new, kind, (size_t)comparison->maps[kind][i])
+                       : thing_name(comparison->old, kind, i);
     return names;
 }
 
 static const char **new_names(struct det_comparison *comparison, enum det_name_kind kind)
 {
-    size_t count = det_compare_count(comparison->new, kind);
+    size_t count = count_things(comparison->new, kind);
     const char **names = make_array(comparison, count, sizeof *names);
 
     for (size_t i = 0; i < count && names != NULL; i++)
-        names[i] = det_compare_name(comparison->new, kind, i);
+        names[i] = thing_name(comparison->new, kind, i);
     return names;
 }
 
@@ -242,30 +246,30 @@ static void deinit_comparison(struct det_comparison *comparison)
     det_arena_deinit(&comparison->arena);
 }
 
-/* Which things came and went. */
+/* Reports removed, renamed and new things of one kind. */
 static void compare_kind(struct det_comparison *comparison, enum det_name_kind kind)
 {
     struct det_change change = { .subject = nouns[kind] };
 
-    for (size_t i = 0; i < det_compare_count(comparison->old, kind); i++) {
+    for (size_t i = 0; i < count_things(comparison->old, kind); i++) {
         int to = comparison->maps[kind][i];
 
-        change.name = det_compare_name(comparison->old, kind, i);
+        change.name = thing_name(comparison->old, kind, i);
         if (to < 0) {
             change.kind = DET_CHANGE_REMOVED;
-            det_compare_tell(comparison, change, "%s %s is gone", nouns[kind], change.name);
-        } else if (strcmp(change.name, det_compare_name(comparison->new, kind, (size_t)to)) != 0) {
+            det_compare_report(comparison, change, "%s %s was removed", nouns[kind], change.name);
+        } else if (strcmp(change.name, thing_name(comparison->new, kind, (size_t)to)) != 0) {
             change.kind = DET_CHANGE_RENAMED;
-            det_compare_tell(
+            det_compare_report(
                 comparison, change, "%s %s is called %s", nouns[kind], change.name,
-                det_compare_name(comparison->new, kind, (size_t)to));
+                thing_name(comparison->new, kind, (size_t)to));
         }
     }
-    for (size_t i = 0; i < det_compare_count(comparison->new, kind); i++) {
+    for (size_t i = 0; i < count_things(comparison->new, kind); i++) {
         change.kind = DET_CHANGE_ADDED;
-        change.name = det_compare_name(comparison->new, kind, i);
+        change.name = thing_name(comparison->new, kind, i);
         if (!comparison->is_kept[kind][i])
-            det_compare_tell(comparison, change, "%s %s is new", nouns[kind], change.name);
+            det_compare_report(comparison, change, "%s %s is new", nouns[kind], change.name);
     }
 }
 
@@ -288,12 +292,12 @@ static void compare_event(
     struct det_change change = { DET_CHANGE_CHANGED, "event", old->name, NULL, NULL };
 
     if (old->is_internal != new->is_internal)
-        det_compare_tell(
+        det_compare_report(
             comparison, change, "event %s is %s internal", old->name,
             new->is_internal ? "now" : "no longer");
     if (old->unhandled != new->unhandled)
-        det_compare_tell(
-            comparison, change, "event %s, if not taken, is %s (before: %s)", old->name,
+        det_compare_report(
+            comparison, change, "event %s, if not accepted, is %s (before: %s)", old->name,
             policy_word(new->unhandled), policy_word(old->unhandled));
 }
 
@@ -322,7 +326,7 @@ static void compare_timer(
     det_write_timeout(&comparison->of_old, &old->timeout);
     det_write_timeout(&comparison->of_new, &new->timeout);
     if (strcmp(det_buffer_text(before), det_buffer_text(after)) != 0)
-        det_compare_tell(
+        det_compare_report(
             comparison, (struct det_change){ DET_CHANGE_CHANGED, "timer", old->name, NULL, NULL },
             "timer %s: %s (before: %s)", old->name, det_buffer_text(after),
             det_buffer_text(before));
@@ -342,7 +346,7 @@ static void compare_things(struct det_comparison *comparison)
         int to = comparison->maps[DET_NAME_EFFECT][i];
 
         if (to >= 0 && !is_same_product(comparison, &old->effects[i], &new->effects[to]))
-            det_compare_tell(
+            det_compare_report(
                 comparison,
                 (struct det_change){ DET_CHANGE_CHANGED, "effect", old->effects[i].name, NULL,
                                      NULL },
@@ -363,9 +367,10 @@ static void compare_machine(struct det_comparison *comparison)
     int initial = comparison->maps[DET_NAME_STATE][old->initial];
 
     if (old->version != new->version)
-        det_compare_tell(comparison, change, "version %u (before: %u)", new->version, old->version);
+        det_compare_report(
+            comparison, change, "version %u (before: %u)", new->version, old->version);
     if (initial != new->initial)
-        det_compare_tell(
+        det_compare_report(
             comparison, change, "new instances begin in %s (before: %s)",
             new->states[new->initial].name, old->states[old->initial].name);
 }
@@ -380,13 +385,13 @@ static void warn_of_gone(struct det_comparison *comparison)
     };
 
     for (size_t kind = 0; kind < DET_COMPARE_KINDS; kind++) {
-        size_t count = det_compare_count(comparison->old, (enum det_name_kind)kind);
+        size_t count = count_things(comparison->old, (enum det_name_kind)kind);
 
         for (size_t i = 0; i < count; i++) {
             if (comparison->maps[kind][i] < 0)
                 det_compare_warn(
                     comparison, hazards[kind],
-                    det_compare_name(comparison->old, (enum det_name_kind)kind, i), "is gone");
+                    thing_name(comparison->old, (enum det_name_kind)kind, i), "was removed");
         }
     }
 }
@@ -398,10 +403,10 @@ static void run_comparison(struct det_comparison *comparison)
         compare_kind(comparison, (enum det_name_kind)kind);
     compare_things(comparison);
     det_compare_all_records(comparison);
-    det_compare_ways(comparison);
+    det_compare_transitions(comparison);
     warn_of_gone(comparison);
     det_compare_record_hazards(comparison);
-    det_compare_way_hazards(comparison);
+    det_compare_transition_hazards(comparison);
 }
 
 int det_compare_machines(const struct det_compare *compare, struct det_error *reterr)
@@ -417,7 +422,7 @@ int det_compare_machines(const struct det_compare *compare, struct det_error *re
     init_comparison(&comparison, compare);
     if (is_fine(&comparison))
         run_comparison(&comparison);
-    r = !is_fine(&comparison) ? det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory") : 0;
+    r = !is_fine(&comparison) ? det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory") : 0;
     deinit_comparison(&comparison);
     return r;
 }

@@ -5,10 +5,10 @@
  * instances of the old one.
  *
  *      old, new, renames --> changes: the differences
- *                        --> hazards: stored data that has no place in the new one
+ *                        --> hazards: stored data that does not fit the new one
  *
- * Things are the same if they have the same name on disk, or were renamed. A hazard names what is
- * at risk, so that a caller with a store can count it. */
+ * Things are the same if they have the same name on disk, or were renamed. A hazard names the rows
+ * at risk, so that a caller with a store can count them. */
 #ifndef DET_MACHINE_COMPARE_H
 #define DET_MACHINE_COMPARE_H
 
@@ -49,7 +49,7 @@ enum det_hazard_kind {
 struct det_hazard {
     enum det_hazard_kind kind;
     const char *name; /* old; of DATA: of the record */
-    const char *text; /* the predicate: "is gone" */
+    const char *text; /* the predicate: "was removed" */
 };
 
 struct det_compare {
@@ -67,11 +67,6 @@ struct det_compare {
 DET_MUST_CHECK int det_compare_machines(
     const struct det_compare *compare, struct det_error *reterr);
 
-/* Returns why bytes of the old record cannot be read as the new one, as a clause; NULL if they can.
- * The text is in `text`. */
-const char *det_compare_records(
-    const struct det_record *old, const struct det_record *new, struct det_buffer *text);
-
 /* The rest is internal to the comparison. */
 
 struct det_comparison {
@@ -80,21 +75,18 @@ struct det_comparison {
     struct det_arena arena;
     struct det_buffer text;
     int *maps[DET_COMPARE_KINDS];     /* from an old id to the new one; -1: removed */
-    bool *is_kept[DET_COMPARE_KINDS]; /* by new id: an old one has become it */
-    struct det_writer of_old, of_new; /* only what det_write_way() needs; old things by new names */
-    bool *is_warned;                  /* by old pair */
-    bool has_failed;                  /* out of memory */
+    bool *is_kept[DET_COMPARE_KINDS]; /* by new id: an old one has this id now */
+    struct det_writer of_old,
+        of_new;      /* only the parts that det_write_transition() needs; old things by new names */
+    bool *is_warned; /* by old pair */
+    bool has_failed; /* out of memory */
 };
-
-/* Number of things of the kind in a machine, and the name of the kind. */
-size_t det_compare_count(const struct det_machine *machine, enum det_name_kind kind);
-const char *det_compare_name(const struct det_machine *machine, enum det_name_kind kind, size_t id);
 
 /* Clears a writer and returns its empty text. */
 void det_compare_clear(struct det_comparison *comparison, struct det_writer *writer);
 /* Reports a change with the formatted text. */
 DET_PRINTF(3, 4)
-void det_compare_tell(
+void det_compare_report(
     struct det_comparison *comparison, struct det_change change, const char *format, ...);
 void det_compare_warn(
     struct det_comparison *comparison, enum det_hazard_kind kind, const char *name,
@@ -105,7 +97,7 @@ void det_compare_all_records(struct det_comparison *comparison);
 void det_compare_record_hazards(struct det_comparison *comparison);
 /* Compares transitions, timeouts and hooks of states that both have, and their effect on instances
  * there. */
-void det_compare_ways(struct det_comparison *comparison);
-void det_compare_way_hazards(struct det_comparison *comparison);
+void det_compare_transitions(struct det_comparison *comparison);
+void det_compare_transition_hazards(struct det_comparison *comparison);
 
 #endif

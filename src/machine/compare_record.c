@@ -29,7 +29,7 @@ static const char *enum_problem(
             j++;
         if (j == new->value_count) {
             det_buffer_format(
-                text, "the value %s of the enum %s is gone", old->values[i].name, old->name);
+                text, "the value %s of the enum %s was removed", old->values[i].name, old->name);
             return det_buffer_text(text);
         }
     }
@@ -71,12 +71,12 @@ static const char *version_problem(const struct pair *pair, struct det_buffer *t
     if (version_of(pair->new->version) >= version_of(pair->old->version))
         return NULL;
     det_buffer_format(
-        text, "the version of %s goes back from %u to %u", pair->new->name,
+        text, "the version of %s decreases from %u to %u", pair->new->name,
         version_of(pair->old->version), version_of(pair->new->version));
     return det_buffer_text(text);
 }
 
-/* The next field that bytes of the old version have. */
+/* Returns the next field that bytes of the old version have. */
 static const struct det_field *next_field(struct pair *pair)
 {
     while (pair->new_field < pair->new->field_count) {
@@ -102,7 +102,7 @@ static const char *next_pair(
     if (old != NULL && new != NULL)
         return field_problem(pair, old, new, text);
     if (old != NULL)
-        det_buffer_format(text, "the field %s of %s is gone", old->name, pair->old->name);
+        det_buffer_format(text, "the field %s of %s was removed", old->name, pair->old->name);
     if (new != NULL)
         det_buffer_format(
             text, "the field %s of %s is new and has no SINCE(%u)", new->name, pair->new->name,
@@ -110,7 +110,9 @@ static const char *next_pair(
     return old != NULL || new != NULL ? det_buffer_text(text) : NULL;
 }
 
-const char *det_compare_records(
+/* Returns why bytes of the old record cannot be read as the new one, as a clause; NULL if they can.
+ * The text is in `text`. */
+static const char *compare_records(
     const struct det_record *old, const struct det_record *new, struct det_buffer *text)
 {
     struct pair levels[DET_RECORD_DEPTH_MAX] = { { old, new, 0, 0 } };
@@ -145,7 +147,7 @@ static const char *describe_record(
 {
     det_compare_clear(comparison, writer);
     det_write_field(writer, field);
-    /* Without the end of the line. */
+    /* Drops the end of the line. */
     if (writer->text.size > 0)
         writer->text.data[writer->text.size - 1] = '\0';
     return det_buffer_text(&writer->text);
@@ -162,20 +164,20 @@ static void compare_fields(
         const char *after = same ? describe_record(comparison, &comparison->of_new, same) : "";
 
         if (same == NULL)
-            det_compare_tell(comparison, change, "record %s: %s is gone", old->name, before);
+            det_compare_report(comparison, change, "record %s: %s was removed", old->name, before);
         else if (strcmp(before, after) != 0)
-            det_compare_tell(
+            det_compare_report(
                 comparison, change, "record %s: %s (before: %s)", old->name, after, before);
     }
     for (size_t i = 0; i < new->field_count; i++) {
         if (det_record_field(old, new->fields[i].name) == NULL)
-            det_compare_tell(
+            det_compare_report(
                 comparison, change, "record %s: %s is new", old->name,
                 describe_record(comparison, &comparison->of_new, &new->fields[i]));
     }
 }
 
-/* What the event or the data carried, and carries. */
+/* Compares the old and the new record of the data or of one event. */
 static void compare_use(
     struct det_comparison *comparison, const struct det_record *old, const struct det_record *new,
     const char *event)
@@ -185,7 +187,7 @@ static void compare_use(
 
     if (strcmp(old->name, new->name) == 0)
         return;
-    det_compare_tell(
+    det_compare_report(
         comparison, change, "%s%s: %s (before: %s)", event != NULL ? "payload of " : "data",
         event != NULL ? event : "", strcmp(new->name, none) == 0 ? "none" : new->name,
         strcmp(old->name, none) == 0 ? "none" : old->name);
@@ -228,7 +230,7 @@ void det_compare_record_hazards(struct det_comparison *comparison)
 {
     const struct det_machine *old = comparison->old, *new = comparison->new;
     struct det_buffer *text = &comparison->of_new.text;
-    const char *problem = det_compare_records(det_machine_data(old), det_machine_data(new), text);
+    const char *problem = compare_records(det_machine_data(old), det_machine_data(new), text);
 
     if (problem != NULL)
         det_compare_warn(
@@ -242,7 +244,7 @@ void det_compare_record_hazards(struct det_comparison *comparison)
         /* A payload without fields has no bytes, which read as zero. */
         if (det_machine_payload(old, i)->field_count == 0)
             continue;
-        problem = det_compare_records(
+        problem = compare_records(
             det_machine_payload(old, i), det_machine_payload(new, (unsigned)to), text);
         if (problem != NULL)
             det_compare_warn(

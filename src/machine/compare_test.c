@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* compare_test.c - what is told of a change, and what of it is called a hazard. */
+/* compare_test.c - the reported changes, and the hazards among them. */
 #include "machine/compare.h"
 
 #include <detent/tool/spec.h>
@@ -29,7 +29,7 @@
     "STAY(ANY(PENDING, CHARGING), NAG)\n"
 #define OLD WORDS "#define FSM_DATA keep\n" RECORDS STATES EVENTS REST WAYS
 
-struct told {
+struct reported {
     char changes[4096], hazards[4096];
 };
 
@@ -43,17 +43,17 @@ static void add(char *target, const char *a, const char *b, const char *c)
 static void add_change(void *context, const struct det_change *change)
 {
     static const char *const kinds[] = { "+", "-", "~", ">" };
-    struct told *told = context;
+    struct reported *reported = context;
 
-    add(told->changes, kinds[change->kind], change->subject, change->text);
+    add(reported->changes, kinds[change->kind], change->subject, change->text);
 }
 
 static void add_hazard(void *context, const struct det_hazard *hazard)
 {
     static const char *const kinds[] = { "state", "event", "effect", "timer", "data" };
-    struct told *told = context;
+    struct reported *reported = context;
 
-    add(told->hazards, kinds[hazard->kind], hazard->name, hazard->text);
+    add(reported->hazards, kinds[hazard->kind], hazard->name, hazard->text);
 }
 
 static struct det_spec *read(const char *text)
@@ -67,11 +67,11 @@ static struct det_spec *read(const char *text)
     return spec;
 }
 
-static struct told compare_with(
+static struct reported compare_with(
     const char *old_text, const char *new_text, const struct det_rename *renames, size_t count)
 {
     struct det_spec *old = read(old_text), *new = read(new_text);
-    struct told told = { "", "" };
+    struct reported reported = { "", "" };
     struct det_compare compare = {
         .old = det_spec_machine(old),
         .new = det_spec_machine(new),
@@ -79,32 +79,32 @@ static struct told compare_with(
         .rename_count = count,
         .change = add_change,
         .hazard = add_hazard,
-        .context = &told,
+        .context = &reported,
     };
 
     assert_int_equal(det_compare_machines(&compare, NULL), 0);
     det_spec_close(old);
     det_spec_close(new);
-    return told;
+    return reported;
 }
 
-static struct told compare(const char *new_text)
+static struct reported compare(const char *new_text)
 {
     return compare_with(OLD, new_text, NULL, 0);
 }
 
-static void the_same_has_no_change(void **state)
+static void equal_definitions_have_no_change(void **state)
 {
-    struct told told = compare(OLD);
+    struct reported reported = compare(OLD);
 
     (void)state;
-    assert_string_equal(told.changes, "");
-    assert_string_equal(told.hazards, "");
+    assert_string_equal(reported.changes, "");
+    assert_string_equal(reported.hazards, "");
 }
 
-static void what_came_and_what_went_is_told(void **state)
+static void comparison_reports_additions_and_removals(void **state)
 {
-    struct told told =
+    struct reported reported =
         compare(WORDS "#define FSM_VERSION 2\n#define FSM_DATA keep\n" RECORDS
                       "STATE(PENDING, pending) STATE(SETTLING, settling, INITIAL)\n"
                       "STATE(PAID, paid, GOOD)\n"
@@ -117,33 +117,34 @@ static void what_came_and_what_went_is_told(void **state)
 
     (void)state;
     assert_string_equal(
-        told.changes,
+        reported.changes,
         "~ machine version 2 (before: 1)\n"
         "~ machine new instances begin in settling (before: pending)\n"
-        "- state state charging is gone\n"
+        "- state state charging was removed\n"
         "+ state state settling is new\n"
-        "- event event late is gone\n"
-        "- effect effect mail is gone\n"
+        "- event event late was removed\n"
+        "- effect effect mail was removed\n"
         "+ timer timer gong is new\n"
         "~ event event charged is no longer internal\n"
-        "~ event event nag, if not taken, is ignored (before: an error)\n"
+        "~ event event nag, if not accepted, is ignored (before: an error)\n"
         "~ effect effect charge produces other events\n"
         "~ timer timer bell: HOURS(2), nag (before: HOURS(1), nag)\n"
         "~ transition pending on pay: it goes to pending, KEEP(cents), DO(charge), "
         "ARM(bell, gong) (before: it goes to charging, IF(may), KEEP(cents), DO(charge), "
         "ARM(bell); else it goes to paid, DO(mail))\n"
-        "- transition pending no longer takes nag (before: it stays)\n"
+        "- transition pending no longer accepts nag (before: it stays)\n"
         "~ state state paid is no longer final\n"
         "~ state state paid: its health is good (before: unspecified)\n"
         "~ state state paid: its entry hook is greet (before: none)\n");
     assert_string_equal(
-        told.hazards, "state charging is gone\nevent late is gone\neffect mail is gone\n"
-                      "state pending no longer has an exit\n");
+        reported.hazards,
+        "state charging was removed\nevent late was removed\neffect mail was removed\n"
+        "state pending no longer has an exit\n");
 }
 
-static void what_a_timeout_sends_must_be_taken(void **state)
+static void comparison_reports_unhandled_timeout_events(void **state)
 {
-    struct told told = compare_with(
+    struct reported reported = compare_with(
         WORDS STATES EVENTS
         "EFFECT(charge, CHARGED) ON(PENDING, PAY, CHARGING, WITHIN(SECONDS(1), LATE), DO(charge))\n"
         "ON(PENDING, NAG, CHARGING, WITHIN(SECONDS(2), LATE))\n"
@@ -155,20 +156,20 @@ static void what_a_timeout_sends_must_be_taken(void **state)
 
     (void)state;
     assert_string_equal(
-        told.hazards,
-        "state charging no longer takes late, which a timeout of those there may send\n");
-    assert_non_null(strstr(told.changes, "charging no longer takes late"));
-    assert_non_null(strstr(told.changes, "+ transition pending now takes late"));
+        reported.hazards,
+        "state charging no longer accepts late, which an armed timeout may send there\n");
+    assert_non_null(strstr(reported.changes, "charging no longer accepts late"));
+    assert_non_null(strstr(reported.changes, "+ transition pending now accepts late"));
 }
 
-static void what_was_renamed_is_the_same(void **state)
+static void comparison_follows_renames(void **state)
 {
     static const struct det_rename renames[] = {
         { DET_NAME_STATE, "charging", "settling" }, { DET_NAME_EVENT, "late", "overdue" },
         { DET_NAME_EFFECT, "charge", "take" },      { DET_NAME_TIMER, "bell", "gong" },
         { DET_NAME_STATE, "paid", "pending" },      { DET_NAME_STATE, "pending", "paid" },
     };
-    struct told told = compare_with(
+    struct reported reported = compare_with(
         OLD,
         WORDS "#define FSM_DATA keep\n" RECORDS
               "STATE(PENDING, paid, INITIAL) STATE(CHARGING, settling)\n"
@@ -185,29 +186,29 @@ static void what_was_renamed_is_the_same(void **state)
 
     (void)state;
     assert_string_equal(
-        told.changes, "> state state pending is called paid\n"
-                      "> state state charging is called settling\n"
-                      "> state state paid is called pending\n"
-                      "> event event late is called overdue\n"
-                      "> effect effect charge is called take\n"
-                      "> timer timer bell is called gong\n");
-    assert_string_equal(told.hazards, "");
+        reported.changes, "> state state pending is called paid\n"
+                          "> state state charging is called settling\n"
+                          "> state state paid is called pending\n"
+                          "> event event late is called overdue\n"
+                          "> effect effect charge is called take\n"
+                          "> timer timer bell is called gong\n");
+    assert_string_equal(reported.hazards, "");
 }
 
-static void a_name_that_another_was_renamed_to_is_gone_itself(void **state)
+static void rename_onto_an_existing_name_removes_that_name(void **state)
 {
     static const struct det_rename rename = { DET_NAME_STATE, "pending", "charging" };
-    struct told told = compare_with(
+    struct reported reported = compare_with(
         WORDS "STATE(PENDING, pending, INITIAL) STATE(CHARGING, charging) EVENT(GO, go)\n"
               "ON(PENDING, GO, CHARGING) ON(CHARGING, GO, PENDING)\n",
         WORDS "STATE(CHARGING, charging, INITIAL) EVENT(GO, go) STAY(CHARGING, GO)\n", &rename, 1);
 
     (void)state;
     assert_string_equal(
-        told.hazards, "state charging is gone\nstate pending no longer has an exit\n");
+        reported.hazards, "state charging was removed\nstate pending no longer has an exit\n");
 }
 
-static void a_rename_must_be_possible(void **state)
+static void impossible_rename_is_refused(void **state)
 {
     static const struct {
         struct det_rename renames[2];
@@ -244,17 +245,17 @@ static void check_data(const char *old, const char *new, const char *change, con
 {
 #define FORM WORDS "#define FSM_DATA keep\n%s STATE(A, a, INITIAL) EVENT(GO, go) STAY(A, GO)\n"
     char old_text[1024], new_text[1024];
-    struct told told;
+    struct reported reported;
 
     (void)snprintf(old_text, sizeof old_text, FORM, old);
     (void)snprintf(new_text, sizeof new_text, FORM, new);
-    told = compare_with(old_text, new_text, NULL, 0);
-    if (strstr(told.changes, change) == NULL)
-        fail_msg("%s", told.changes);
+    reported = compare_with(old_text, new_text, NULL, 0);
+    if (strstr(reported.changes, change) == NULL)
+        fail_msg("%s", reported.changes);
     if (hazard[0] == '\0')
-        assert_string_equal(told.hazards, "");
-    else if (strstr(told.hazards, hazard) == NULL)
-        fail_msg("%s", told.hazards);
+        assert_string_equal(reported.hazards, "");
+    else if (strstr(reported.hazards, hazard) == NULL)
+        fail_msg("%s", reported.hazards);
 }
 
 static void records_may_grow_but_not_change(void **state)
@@ -279,30 +280,30 @@ static void records_may_grow_but_not_change(void **state)
         "RECORD(keep) FIELD(a, u8) END", "RECORD(keep) OPTIONAL(a, u8) END", "OPTIONAL",
         "another type");
     check_data(
-        "RECORD(keep) FIELD(a, u8) END", "RECORD(keep) FIELD(b, u8) END", "FIELD(a, u8) is gone",
-        "keep has the field b where a was");
+        "RECORD(keep) FIELD(a, u8) END", "RECORD(keep) FIELD(b, u8) END",
+        "FIELD(a, u8) was removed", "keep has the field b where a was");
     check_data(
         "RECORD(keep) FIELD(a, u8) END", "RECORD(keep) FIELD(a, u8) FIELD(b, u8) END",
         "FIELD(b, u8) is new", "the field b of keep is new and has no SINCE(2)");
     check_data(
         "RECORD(keep) FIELD(a, u8) FIELD(b, u8) END", "RECORD(keep) FIELD(a, u8) END",
-        "FIELD(b, u8) is gone", "the field b of keep is gone");
+        "FIELD(b, u8) was removed", "the field b of keep was removed");
     check_data(
         "RECORD(keep, 3) FIELD(a, u8) END", "RECORD(keep, 2) FIELD(a, u8) END", "",
-        "the version of keep goes back from 3 to 2");
+        "the version of keep decreases from 3 to 2");
     check_data(
         "RECORD(keep, 2) FIELD(a, u8) FIELD(b, u8, SINCE(2)) END",
         "RECORD(keep, 2) FIELD(a, u8) FIELD(b, u8) END",
         "FIELD(b, u8) (before:", "the field b of keep has another SINCE");
 }
 
-static void what_is_inside_of_records_counts_too(void **state)
+static void comparison_descends_into_records(void **state)
 {
     (void)state;
     check_data(
         "ENUM(e) VALUE(X, x) VALUE(Y, y) END RECORD(keep) FIELD(a, one_of(e)) END",
         "ENUM(e) VALUE(X, x) VALUE(Z, z) END RECORD(keep) FIELD(a, one_of(e)) END", "",
-        "the value y of the enum e is gone");
+        "the value y of the enum e was removed");
     check_data(
         "ENUM(e) VALUE(X, x) END RECORD(keep) FIELD(a, one_of(e)) END",
         "ENUM(e) VALUE(X, x) VALUE(Z, z) END RECORD(keep) FIELD(a, one_of(e)) END", "", "");
@@ -313,7 +314,7 @@ static void what_is_inside_of_records_counts_too(void **state)
     check_data(
         "RECORD(in, 2) FIELD(a, u8) END RECORD(keep) FIELD(i, nested(in)) END",
         "RECORD(in) FIELD(a, u8) END RECORD(keep) FIELD(i, nested(in)) END", "",
-        "the version of in goes back");
+        "the version of in decreases");
     check_data(
         "RECORD(in) FIELD(a, u8) END RECORD(keep) FIELD(i, nested(in)) FIELD(z, u8) END",
         "RECORD(in, 2) FIELD(a, u8) FIELD(b, u8, SINCE(2)) END RECORD(keep) FIELD(i, nested(in)) "
@@ -321,9 +322,9 @@ static void what_is_inside_of_records_counts_too(void **state)
         "", "");
 }
 
-static void another_record_is_told_by_its_name(void **state)
+static void comparison_names_a_replaced_record(void **state)
 {
-    struct told told = compare_with(
+    struct reported reported = compare_with(
         WORDS "RECORD(p) FIELD(a, u8) END STATE(A, a, INITIAL)\n"
               "EVENT(GO, go, p) EVENT(ON_, on, p) EVENT(OFF, off) STAY(A, ANY(GO, ON_, OFF))\n",
         WORDS "RECORD(q) FIELD(a, u16) END STATE(A, a, INITIAL)\n"
@@ -332,14 +333,14 @@ static void another_record_is_told_by_its_name(void **state)
 
     (void)state;
     assert_string_equal(
-        told.changes, "~ record payload of go: q (before: p)\n"
-                      "~ record record p: FIELD(a, u16) (before: FIELD(a, u8))\n"
-                      "~ record payload of on: none (before: p)\n"
-                      "~ record payload of off: q (before: none)\n");
+        reported.changes, "~ record payload of go: q (before: p)\n"
+                          "~ record record p: FIELD(a, u16) (before: FIELD(a, u8))\n"
+                          "~ record payload of on: none (before: p)\n"
+                          "~ record payload of off: q (before: none)\n");
     assert_string_equal(
-        told.hazards,
+        reported.hazards,
         "event go has a payload that can no longer be read: the field a of q has another type\n"
-        "event on has a payload that can no longer be read: the field a of p is gone\n");
+        "event on has a payload that can no longer be read: the field a of p was removed\n");
 }
 
 struct two {
@@ -349,23 +350,23 @@ struct two {
 static int compare_poorly(struct det_test_memory *memory, void *argument)
 {
     const struct two *two = argument;
-    static struct told told;
+    static struct reported reported;
     struct det_compare poor = { .old = det_spec_machine(two->old),
                                 .new = det_spec_machine(two->new),
                                 .allocator = &memory->allocator,
                                 .change = add_change,
                                 .hazard = add_hazard,
-                                .context = &told };
+                                .context = &reported };
     int r;
 
-    told = (struct told){ "", "" };
+    reported = (struct reported){ "", "" };
     r = det_compare_machines(&poor, NULL);
     if (r == 0)
-        assert_non_null(strstr(told.hazards, "late"));
+        assert_non_null(strstr(reported.hazards, "late"));
     return r;
 }
 
-static void without_memory_it_says_so(void **state)
+static void comparison_survives_every_failed_allocation(void **state)
 {
     struct two two = {
         read(OLD),
@@ -382,16 +383,16 @@ static void without_memory_it_says_so(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_has_no_change),
-        cmocka_unit_test(what_came_and_what_went_is_told),
-        cmocka_unit_test(what_a_timeout_sends_must_be_taken),
-        cmocka_unit_test(what_was_renamed_is_the_same),
-        cmocka_unit_test(a_name_that_another_was_renamed_to_is_gone_itself),
-        cmocka_unit_test(a_rename_must_be_possible),
+        cmocka_unit_test(equal_definitions_have_no_change),
+        cmocka_unit_test(comparison_reports_additions_and_removals),
+        cmocka_unit_test(comparison_reports_unhandled_timeout_events),
+        cmocka_unit_test(comparison_follows_renames),
+        cmocka_unit_test(rename_onto_an_existing_name_removes_that_name),
+        cmocka_unit_test(impossible_rename_is_refused),
         cmocka_unit_test(records_may_grow_but_not_change),
-        cmocka_unit_test(what_is_inside_of_records_counts_too),
-        cmocka_unit_test(another_record_is_told_by_its_name),
-        cmocka_unit_test(without_memory_it_says_so),
+        cmocka_unit_test(comparison_descends_into_records),
+        cmocka_unit_test(comparison_names_a_replaced_record),
+        cmocka_unit_test(comparison_survives_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

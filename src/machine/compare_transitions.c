@@ -13,7 +13,7 @@ static int new_id(const struct det_comparison *comparison, enum det_name_kind ki
     return comparison->maps[kind][id];
 }
 
-/* All alternatives of a pair in words. */
+/* Describes all alternatives of a pair. */
 static const char *describe_choices(
     struct det_comparison *comparison, struct det_writer *writer, unsigned state, unsigned event)
 {
@@ -21,10 +21,10 @@ static const char *describe_choices(
     const struct det_choice *choice = NULL;
 
     det_compare_clear(comparison, writer);
-    det_write_way(writer, det_machine_step(machine, state, event));
+    det_write_transition(writer, det_machine_step(machine, state, event));
     while ((choice = det_machine_choice(machine, state, event, choice)) != NULL) {
         det_buffer_append_text(&writer->text, "; else it ");
-        det_write_way(writer, &choice->transition);
+        det_write_transition(writer, &choice->transition);
     }
     return det_buffer_text(&writer->text);
 }
@@ -53,15 +53,15 @@ static void compare_pair(struct det_comparison *comparison, unsigned state, unsi
         return;
     if (!is_taken(comparison->old, (int)state, (int)event)) {
         change.kind = DET_CHANGE_ADDED;
-        det_compare_tell(
-            comparison, change, "%s now takes %s: it %s", change.name, change.event, new);
+        det_compare_report(
+            comparison, change, "%s now accepts %s: it %s", change.name, change.event, new);
     } else if (!is_taken(comparison->new, to_state, to_event)) {
         change.kind = DET_CHANGE_REMOVED;
-        det_compare_tell(
-            comparison, change, "%s no longer takes %s (before: it %s)", change.name, change.event,
-            old);
+        det_compare_report(
+            comparison, change, "%s no longer accepts %s (before: it %s)", change.name,
+            change.event, old);
     } else {
-        det_compare_tell(
+        det_compare_report(
             comparison, change, "%s on %s: it %s (before: it %s)", change.name, change.event, new,
             old);
     }
@@ -79,12 +79,12 @@ static void compare_hook(
     const char *old = hook_name(hooks[0]), *new = hook_name(hooks[1]);
 
     if (strcmp(old, new) != 0)
-        det_compare_tell(
+        det_compare_report(
             comparison, (struct det_change){ DET_CHANGE_CHANGED, "state", state, NULL, NULL },
             "state %s: its %s hook is %s (before: %s)", state, what, new, old);
 }
 
-/* "MINUTES(5), late", or "none". */
+/* Writes "MINUTES(5), late", or "none". */
 static const char *describe_timeout(
     struct det_comparison *comparison, struct det_writer *writer, const struct det_timeout *timeout)
 {
@@ -112,15 +112,15 @@ static void compare_state(struct det_comparison *comparison, size_t old_state, s
     struct det_change change = { DET_CHANGE_CHANGED, "state", old->name, NULL, NULL };
 
     if (((old->flags ^ new->flags) & DET_STATE_FINAL) != 0)
-        det_compare_tell(
+        det_compare_report(
             comparison, change, "state %s is %s final", old->name,
             (new->flags &DET_STATE_FINAL) != 0 ? "now" : "no longer");
     if (((old->flags ^ new->flags) & DET_STATE_HEALTH) != 0)
-        det_compare_tell(
+        det_compare_report(
             comparison, change, "state %s: its health is %s (before: %s)", old->name,
             health_of(new->flags), health_of(old->flags));
     if (strcmp(before, after) != 0)
-        det_compare_tell(
+        det_compare_report(
             comparison, change, "state %s: its timeout is %s (before: %s)", old->name, after,
             before);
     compare_hook(
@@ -129,7 +129,7 @@ static void compare_state(struct det_comparison *comparison, size_t old_state, s
         comparison, old->name, "exit", (const struct det_hook_def *[]){ old->exit, new->exit });
 }
 
-void det_compare_ways(struct det_comparison *comparison)
+void det_compare_transitions(struct det_comparison *comparison)
 {
     const struct det_machine *old = comparison->old;
 
@@ -152,7 +152,7 @@ static bool leaves_state(const struct det_transition *transition, size_t state)
            (transition->outcome == DET_OUTCOME_GOTO && transition->to != state);
 }
 
-static bool has_way_out(const struct det_machine *machine, size_t state)
+static bool has_exit(const struct det_machine *machine, size_t state)
 {
     for (size_t i = 0; i < machine->event_count; i++) {
         if (leaves_state(det_machine_step(machine, (unsigned)state, (unsigned)i), state))
@@ -180,7 +180,7 @@ static void check_timeout(
     if (comparison->new->events[to_event].unhandled == DET_UNHANDLED_ERROR)
         det_compare_warn(
             comparison, DET_HAZARD_STATE, comparison->old->states[state].name,
-            "no longer takes %s, which a timeout of those there may send",
+            "no longer accepts %s, which an armed timeout may send there",
             comparison->old->events[timeout->event].name);
 }
 
@@ -206,15 +206,15 @@ static void check_timeouts(struct det_comparison *comparison)
         check_within(comparison, &old->choices[i].transition);
 }
 
-void det_compare_way_hazards(struct det_comparison *comparison)
+void det_compare_transition_hazards(struct det_comparison *comparison)
 {
     const struct det_machine *old = comparison->old, *new = comparison->new;
 
     for (size_t i = 0; i < old->state_count; i++) {
         int to = new_id(comparison, DET_NAME_STATE, i);
 
-        if (to >= 0 && (new->states[to].flags &DET_STATE_FINAL) == 0 && has_way_out(old, i) &&
-            !has_way_out(new, (size_t)to))
+        if (to >= 0 && (new->states[to].flags &DET_STATE_FINAL) == 0 && has_exit(old, i) &&
+            !has_exit(new, (size_t)to))
             det_compare_warn(
                 comparison, DET_HAZARD_STATE, old->states[i].name, "no longer has an exit");
     }

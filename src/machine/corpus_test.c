@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* corpus_test.c - every spec under tests/corpus is judged as it says itself.
+/* corpus_test.c - every spec under tests/corpus has the findings that it declares.
  *
  *     good/<name>.fsm   a machine without errors and warnings, already formatted
  *     bad/<name>.fsm    first line: expect: rule | words of the compilers | part of our sentence;
- *                       the finding stands on the line with the comment "here", if there is one
+ *                       the finding is on the line with the comment "here", if any
  *     text/<name>.fsm   text/<name>.expect: rule | [file:]line:column | part of our sentence */
 #include "lib/test.h"
 
@@ -16,7 +16,7 @@
 #define CORPUS    DET_SOURCE_DIR "/tests/corpus/"
 #define PATH_SIZE 1024
 
-/* What a spec is expected to be told. Line 0: anywhere. */
+/* The expected finding of a spec. Line 0: any. */
 struct expectation {
     char rule[64];
     char file[PATH_SIZE];
@@ -124,7 +124,7 @@ static void check_findings(const struct det_spec *spec, const struct expectation
         expected->rule, expected->part);
 }
 
-/* The part of `text` between two marks, without the blanks around it. */
+/* Copies the part of `text` between two marks, without the blanks around it. */
 static void copy_between(
     const char *text, const char *from, const char *to, char *target, size_t capacity)
 {

@@ -12,7 +12,7 @@
 
 #include "record/field_value.h"
 
-/* `size` is the size of the struct. */
+/* Copies the data; `size` is the size of the struct. */
 static inline void det_machine_copy_data(
     const struct det_machine *machine, size_t size, void *target, const void *source)
 {

@@ -6,7 +6,7 @@
 
 #include "lib/test.h"
 
-static void every_rule_has_an_id_of_its_own_in_small_letters(void **context)
+static void every_rule_has_a_unique_lowercase_id(void **context)
 {
     (void)context;
     for (int i = 0; i < DET_RULE_COUNT; i++) {
@@ -45,7 +45,7 @@ static void ask_for_no_rule(void *argument)
     (void)det_rule_id(DET_RULE_COUNT);
 }
 
-static void a_number_that_is_no_rule_is_a_mistake_of_the_program(void **context)
+static void unknown_rule_number_aborts(void **context)
 {
     (void)context;
     assert_true(det_test_aborts(ask_for_no_rule, NULL, "DET_RULE_COUNT"));
@@ -54,10 +54,10 @@ static void a_number_that_is_no_rule_is_a_mistake_of_the_program(void **context)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_rule_has_an_id_of_its_own_in_small_letters),
+        cmocka_unit_test(every_rule_has_a_unique_lowercase_id),
         cmocka_unit_test(every_help_is_a_sentence),
         cmocka_unit_test(severities_are_those_of_the_list),
-        cmocka_unit_test(a_number_that_is_no_rule_is_a_mistake_of_the_program),
+        cmocka_unit_test(unknown_rule_number_aborts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,8 @@ static int check_step(
     if (step->outcome != DET_OUTCOME_GOTO && step->outcome != DET_OUTCOME_STAY &&
         step->outcome != DET_OUTCOME_STOP)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "step %zu of the trace is no goto, stay or stop", index + 1);
+            reterr, DET_ERR_INVALID, "step %zu of the trace is not a goto, stay or stop",
+            index + 1);
     return 0;
 }
 
@@ -43,7 +44,7 @@ static int check_trace(
             machine->name);
     if (trace->step_count > 0 && !trace->steps)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "the trace has step_count %zu and no steps",
+            reterr, DET_ERR_INVALID, "the trace has step_count %zu, but steps is NULL",
             trace->step_count);
     for (size_t i = 0; i < trace->step_count; i++) {
         r = check_step(machine, trace, i, reterr);
@@ -59,7 +60,7 @@ static int check_options(
 {
     if ((unsigned)options->drawing > DET_DRAW_DOT_TIMELINE)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "there is no drawing number %u", (unsigned)options->drawing);
+            reterr, DET_ERR_INVALID, "unknown drawing number %u", (unsigned)options->drawing);
     if (needs_trace(options->drawing) && !options->trace)
         return det_error_set(
             reterr, DET_ERR_INVALID, "a sequence or a timeline of %s needs a trace", machine->name);

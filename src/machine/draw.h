@@ -10,7 +10,7 @@
 
 #include <detent/tool/draw.h>
 
-/* How det_pen_text() escapes text that is not ours: names, reasons, details. */
+/* The escapes of det_pen_text() for names, reasons and details. */
 enum det_pen_dialect {
     DET_PEN_MERMAID, /* `#59;` for characters that one of Mermaid's parsers interprets */
     DET_PEN_DOT,     /* between double quotes */
@@ -34,16 +34,16 @@ void det_pen_text(struct det_pen *pen, const char *text);
 /* Escapes the first `count` characters; returns how many of `count` are left. */
 size_t det_pen_text_cut(struct det_pen *pen, const char *text, size_t count);
 void det_pen_indent(struct det_pen *pen, size_t depth);
-/* "1h30m", exact. */
+/* Writes "1h30m", exact. */
 void det_pen_duration(struct det_pen *pen, det_time span);
-/* In characters. */
+/* Returns the length in characters. */
 size_t det_text_length(const char *text);
 
 /* More groups than this are not drawn; such machines are unreadable anyway. */
 #define DET_DRAW_GROUPS_MAX 256
 #define DET_DRAW_NO_GROUP   UINT16_MAX
 
-/* Which group is inside which.
+/* The tree of groups.
  *
  * 1. A drawn group's members are all members of its parent.
  * 2. `inner[state]` is the innermost drawn group of the state.
@@ -57,7 +57,7 @@ struct det_draw_groups {
 
 void det_draw_groups_init(struct det_draw_groups *groups, const struct det_machine *machine);
 
-/* One drawing as it is made. */
+/* One drawing in progress. */
 struct det_picture {
     const struct det_machine *machine;
     const struct det_draw_options *options;
@@ -102,8 +102,8 @@ struct det_draw_edge {
 
 /* Iterates over all edges. Zero-initialized. */
 struct det_draw_cursor {
-    uint32_t at;                     /* a cell, or an alternative behind the last cell */
-    bool is_begun;                   /* the cell itself was looked at */
+    uint32_t at;                     /* a cell, or an alternative after the last cell */
+    bool is_begun;                   /* the cell itself was returned or skipped */
     const struct det_choice *choice; /* the last one of the pair; NULL: none */
 };
 
@@ -117,12 +117,12 @@ bool det_draw_edge_taken(const struct det_picture *picture, const struct det_dra
 /* Returns true if the timeout of its state sends the event of the edge. */
 bool det_draw_edge_is_timeout(const struct det_picture *picture, const struct det_draw_edge *edge);
 
-/* pay [is_open] / charge_card, arm reminder (10m -> remind); an alternative without a guard says
- * [else] */
+/* Writes "pay [is_open] / charge_card, arm reminder (10m -> remind)"; [else] for an alternative
+ * without a guard. */
 void det_draw_edge_label(struct det_picture *picture, const struct det_draw_edge *edge);
-/* timeout: 30m -> expired */
+/* Writes "timeout: 30m -> expired". */
 void det_draw_timeout(struct det_picture *picture, unsigned state);
-/* entry: audit, exit: seal */
+/* Writes "entry: audit, exit: seal". */
 void det_draw_hooks(struct det_picture *picture, unsigned state);
 /* Writes pay(payment{cents=1999}), at most `count` characters of it, and the outcome of the
  * event. */
@@ -138,7 +138,7 @@ bool det_draw_is_stopped(const struct det_picture *picture);
 #define DET_COLOUR_TIMEOUT "#FFB6C1"
 #define DET_COLOUR_START   "#E0E0E0"
 
-/* What every digraph starts with. */
+/* The start of every digraph. */
 #define DET_DOT_STYLE                                                                          \
     "    graph [newrank=true, labeljust=l, style=rounded, color=\"#999999\", "                 \
     "fontname=\"Helvetica\", fontsize=11];\n"                                                  \
@@ -146,7 +146,7 @@ bool det_draw_is_stopped(const struct det_picture *picture);
     "fontsize=12];\n"                                                                          \
     "    edge [fontname=\"Helvetica\", fontsize=10, arrowsize=0.7];\n"
 
-/* The drawings, one each. */
+/* One function for each drawing. */
 void det_draw_mermaid_state(struct det_picture *picture);
 void det_draw_mermaid_flowchart(struct det_picture *picture);
 void det_draw_mermaid_sequence(struct det_picture *picture);

@@ -50,7 +50,7 @@ static void close_group(struct det_picture *picture, size_t depth)
     det_pen_raw(picture->pen, "}\n");
 }
 
-/* NULL: the white of all. */
+/* Returns NULL for the default, white. */
 static const char *colour_of(const struct det_picture *picture, unsigned state)
 {
     if (picture->trace && picture->trace->current == state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* draw_flowchart.c - mermaid's flowchart of a machine.
+/* draw_flowchart.c - draws a machine as a Mermaid flowchart.
  *
  *   flowchart LR
  *       START((" "))
@@ -57,7 +57,7 @@ static void write_node(struct det_picture *picture, unsigned state, size_t depth
 }
 
 /* The flowchart has no notes, so an edge shows the timeout. */
-static bool tells_timeout(const struct det_picture *picture, const struct det_draw_edge *edge)
+static bool shows_timeout(const struct det_picture *picture, const struct det_draw_edge *edge)
 {
     return !picture->options->hide_timeouts && det_draw_edge_is_timeout(picture, edge);
 }
@@ -68,7 +68,7 @@ static bool is_bare(const struct det_picture *picture, const struct det_draw_edg
     const char *name = picture->machine->events[edge->event].name;
 
     return !edge->transition->more && !edge->is_else &&
-           edge->transition->outcome != DET_OUTCOME_STAY && !tells_timeout(picture, edge) &&
+           edge->transition->outcome != DET_OUTCOME_STAY && !shows_timeout(picture, edge) &&
            name[strspn(name, PLAIN_LABEL)] == '\0';
 }
 
@@ -79,7 +79,7 @@ static void write_label(struct det_picture *picture, const struct det_draw_edge 
 
     det_pen_raw(pen, quote);
     det_draw_edge_label(picture, edge);
-    if (tells_timeout(picture, edge)) {
+    if (shows_timeout(picture, edge)) {
         det_pen_raw(pen, " (after ");
         det_pen_duration(pen, picture->machine->states[edge->from].timeout.after);
         det_pen_raw(pen, ")");

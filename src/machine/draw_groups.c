@@ -3,7 +3,7 @@
 
 /* draw_groups.c - the groups of a machine as a tree, as far as they nest.
  *
- * Groups are sets of states and may overlap; a drawing can only show boxes in boxes. Larger groups
+ * Groups are sets of states and may overlap; a drawing can only show nested boxes. Larger groups
  * are placed first. A group nests if all its members are in the same innermost box, which becomes
  * its parent: no smaller box has been placed before. Otherwise it is left out and noted. */
 #include "base/assert.h"
@@ -43,8 +43,11 @@ static void place_state(
     if (!groups->is_drawn[index])
         return;
     groups->parent[index] = groups->inner[group->members[0]];
-    for (uint16_t i = 0; i < group->member_count; i++)
+    det_assert(groups->parent[index] != index);
+    for (uint16_t i = 0; i < group->member_count; i++) {
+        det_assert(group->members[i] < machine->state_count);
         groups->inner[group->members[i]] = index;
+    }
 }
 
 void det_draw_groups_init(struct det_draw_groups *groups, const struct det_machine *machine)

@@ -6,6 +6,7 @@
  *   edge    event [guard] [stop: reason] / effect, arm timer (10m -> event), within 5m -> event
  *   state   timeout: 30m -> event            entry: hook, exit: hook
  *   step    event(detail) (stay) */
+#include "base/assert.h"
 #include "machine/draw.h"
 
 #define ELLIPSIS "..."
@@ -50,7 +51,7 @@ static const struct det_choice *next_choice(
     return choice || !has_guard ? choice : find_choice(machine, cell, 0, false);
 }
 
-/* The next edge of the cell; false when there are no more. */
+/* Returns the next edge of the cell; false at the end. */
 static bool next_of_cell(
     const struct det_machine *machine, struct det_draw_cursor *cursor, struct det_draw_edge *ret)
 {
@@ -80,6 +81,7 @@ bool det_draw_next_edge(
     const struct det_machine *machine = picture->machine;
     uint32_t cells = (uint32_t)machine->state_count * machine->event_count;
 
+    det_assert(cursor->at <= cells + machine->choice_count);
     for (; cursor->at < cells; *cursor = (struct det_draw_cursor){ .at = cursor->at + 1 }) {
         if (next_of_cell(machine, cursor, ret))
             return true;
@@ -112,7 +114,7 @@ bool det_draw_edge_is_timeout(const struct det_picture *picture, const struct de
     return timeout->after > 0 && timeout->event == edge->event;
 }
 
-/* 30m -> expired */
+/* Writes "30m -> expired". */
 static void write_timeout(struct det_picture *picture, const struct det_timeout *timeout)
 {
     det_pen_duration(picture->pen, timeout->after);
@@ -120,8 +122,8 @@ static void write_timeout(struct det_picture *picture, const struct det_timeout 
     det_pen_text(picture->pen, picture->machine->events[timeout->event].name);
 }
 
-/* What separates one action from the one before it. GraphViz leaves room for labels only by moving
- * nodes apart, so there they grow downwards. */
+/* Separates an action from the one before it. GraphViz makes room for labels only by moving nodes
+ * apart, so its labels grow downwards. */
 static void write_separator(struct det_pen *pen, size_t *count)
 {
     bool is_first = (*count)++ == 0;
@@ -246,7 +248,7 @@ void det_draw_hooks(struct det_picture *picture, unsigned state)
     }
 }
 
-/* The name and the detail in parentheses, cut as if they were one text. */
+/* Writes the name and the detail in parentheses, cut as one text. */
 static void write_cut(struct det_pen *pen, const char *name, const char *detail, size_t count)
 {
     const char *parts[] = { name, "(", detail, ")" };

@@ -27,8 +27,8 @@
 
 #include "machine/draw.h"
 
-/* What a parser of mermaid reads as something else in one of the diagrams, in any case of letters;
- * START and END are ids of our own; the last five are members that every JavaScript object has. */
+/* Words that a parser of Mermaid reads as something else in one of the diagrams, in any case of
+ * letters; START and END are our own ids; the last five are members of every JavaScript object. */
 static const char *const reserved[] = {
     "accDescr",  "accTitle",    "as",           "call",      "class",       "classDef",
     "click",     "default",     "end",          "flow",      "graph",       "hide",
@@ -55,8 +55,8 @@ static bool is_identifier(const char *name)
     return strspn(name, letters) > 0 && name[strspn(name, more)] == '\0';
 }
 
-/* state_3, group_0 */
-static bool looks_made_up(const char *name)
+/* Returns true for a name like a generated id: state_3, group_0. */
+static bool is_made_up(const char *name)
 {
     const char *number;
 
@@ -66,7 +66,7 @@ static bool looks_made_up(const char *name)
     return number[strspn(number, "0123456789")] == '\0';
 }
 
-/* At the end of a line, and with LR at the start of the next, it would turn the diagram. */
+/* Returns true for a name that, at the end of a line before LR, would turn the diagram. */
 static bool ends_in_direction(const char *name)
 {
     static const char direction[] = "direction";
@@ -77,7 +77,7 @@ static bool ends_in_direction(const char *name)
 
 static bool is_plain(const char *name)
 {
-    return is_identifier(name) && !is_reserved(name) && !looks_made_up(name) &&
+    return is_identifier(name) && !is_reserved(name) && !is_made_up(name) &&
            !ends_in_direction(name);
 }
 
@@ -115,7 +115,7 @@ void det_draw_group_id(struct det_picture *picture, unsigned group)
         det_pen_format(picture->pen, "group_%u", group);
 }
 
-/* "name" as */
+/* Writes: "name" as */
 static void write_alias(struct det_pen *pen, const char *name)
 {
     det_pen_raw(pen, "\"");
@@ -153,7 +153,7 @@ static bool is_final(const struct det_picture *picture, unsigned state)
     return (picture->machine->states[state].flags & DET_STATE_FINAL) != 0;
 }
 
-/* A plain state outside of groups comes into being with its edges. */
+/* A plain state outside of groups is declared by its edges. */
 static void declare_state(struct det_picture *picture, unsigned state, size_t depth)
 {
     bool is_plain_id = det_draw_state_is_plain(picture, state);

@@ -71,7 +71,7 @@ void det_pen_duration(struct det_pen *pen, det_time span)
     det_pen_raw(pen, det_format_duration(span, text, sizeof text));
 }
 
-/* The bytes of the character by its lead byte; the caller has the check. */
+/* Returns the length of the character by its lead byte; the caller checks the rest. */
 static size_t lead_length(unsigned char lead)
 {
     if (lead < 0xC0)
@@ -79,7 +79,7 @@ static size_t lead_length(unsigned char lead)
     return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-/* A drawing contains no control character and none that XML does not allow. */
+/* Replaces control characters and those that XML does not permit. */
 static uint32_t made_visible(uint32_t c)
 {
     if (c == '\n' || c == 0x85 || c == 0x2028 || c == 0x2029)

@@ -10,7 +10,7 @@
  *       Note over FSM: charging               }
  *       Note over FSM: Current: charging
  *
- * An event that stays says so and is followed by no note: it is the same visit. */
+ * An event that stays is marked (stay) and has no note after it: the visit is the same. */
 #include "base/text.h"
 #include "machine/draw.h"
 

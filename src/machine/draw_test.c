@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* draw_test.c - the drawings, to the letter and at every capacity. Nothing of them allocates. That
- * the parsers take them is the test draw.parsers. */
+/* draw_test.c - the exact text of the drawings, at every capacity; drawing allocates nothing. The
+ * test draw.parsers runs the parsers on them. */
 #include "lib/test.h"
 
 #include "machine/draw.h"
@@ -11,7 +11,7 @@
 
 #define DRAWINGS 5
 
-/* The machine of the reference's examples. */
+/* A machine with hooks, a timeout and a reason, for the texts of a drawing. */
 enum { IDLE, BUSY, FAILED, JOB_STATES };
 enum { START, PROBE, FINISH, JOB_EVENTS };
 
@@ -82,7 +82,7 @@ static void assert_lacks(const char *text, const char *part)
         fail_msg("\"%s\" is in:\n%s", part, text);
 }
 
-static void the_order_is_drawn_to_the_letter(void **unused)
+static void order_drawings_match_byte_for_byte(void **unused)
 {
     static const char *const expected[DRAWINGS] = {
         order_state, order_flowchart, order_sequence, order_dot, order_timeline,
@@ -92,7 +92,7 @@ static void the_order_is_drawn_to_the_letter(void **unused)
     for (int i = 0; i < DRAWINGS; i++) {
         assert_string_equal(
             draw_trace(&order_machine, (enum det_drawing)i, &order_trace), expected[i]);
-        /* The same again: there is no order that a run could change. */
+        /* Draws again: the order is the same in every run. */
         assert_string_equal(
             draw_trace(&order_machine, (enum det_drawing)i, &order_trace), expected[i]);
     }
@@ -267,7 +267,7 @@ static void a_trace_without_a_name_has_that_of_the_machine(void **unused)
     assert_has(draw_trace(&job_machine, DET_DRAW_DOT_TIMELINE, &trace), "digraph \"job\" {\n");
 }
 
-/* Two events lead from pending to cancelled here, and only one of them came. */
+/* Two events lead from pending to cancelled, and one of them is in the trace. */
 static void an_edge_is_taken_by_its_own_event_only(void **unused)
 {
     static const struct det_draw_step steps[] = {
@@ -292,7 +292,7 @@ static const struct det_transition_more job_more[] = {
     { .guard = &job_guards[0] },
     { .guard = &job_guards[1], .reason = "hot" },
 };
-/* The job, with a choice of four ways: two guards of their own, one that stays, and the rest. */
+/* The job with a choice of four: two with different guards, one that stays, and the rest. */
 static struct det_machine choosing_job(struct det_transition *table)
 {
     static const struct det_choice choices[] = {
@@ -318,7 +318,7 @@ static void every_alternative_is_an_edge_with_its_guard(void **unused)
     const char *text = draw_plain(&machine, DET_DRAW_MERMAID_STATE);
 
     (void)unused;
-    /* Behind the first of their pair, in the order in which they are tried. */
+    /* After the first of their pair, in the order in which they are tried. */
     assert_has(
         text, "    Idle --> Busy: Start [may_ping]\n"
               "    Idle --> [*]: Start [is_hot] [stop#58; hot]\n"
@@ -371,7 +371,7 @@ static void an_alternative_that_was_taken_is_highlighted(void **unused)
         draw_trace(&machine, DET_DRAW_DOT_TIMELINE, &trace), "    s0 -> s1 [label=\"Start\"];\n");
 }
 
-static void the_options_turn_and_thin_out(void **unused)
+static void draw_options_set_direction_and_detail(void **unused)
 {
     static const char *const down[DRAWINGS] = {
         "    direction TB\n", "flowchart TD\n", "sequenceDiagram\n",
@@ -394,7 +394,7 @@ static void the_options_turn_and_thin_out(void **unused)
     }
 }
 
-static void it_writes_like_snprintf_at_every_capacity(void **unused)
+static void draw_truncates_like_snprintf_at_every_capacity(void **unused)
 {
     char whole[8192], part[8192];
 
@@ -430,7 +430,7 @@ static void assert_refused(struct det_draw_options options, const char *reason)
     assert_int_equal(det_draw(&order_machine, &options, NULL, 0, NULL), DET_ERR_INVALID);
 }
 
-static void what_cannot_be_drawn_is_refused_with_a_reason(void **unused)
+static void invalid_drawings_are_refused_with_a_reason(void **unused)
 {
     struct det_draw_step step = { .outcome = DET_OUTCOME_GOTO };
     struct det_draw_trace trace = { .steps = &step, .step_count = 1 };
@@ -469,7 +469,7 @@ static void draw_into_nothing(void *machine)
     (void)!det_draw(machine, &(struct det_draw_options){ 0 }, NULL, 1, NULL);
 }
 
-static void what_a_programmer_gets_wrong_aborts(void **unused)
+static void draw_aborts_on_invalid_arguments(void **unused)
 {
     struct det_machine machine = { .name = "empty" };
 
@@ -482,7 +482,7 @@ static void what_a_programmer_gets_wrong_aborts(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_order_is_drawn_to_the_letter),
+        cmocka_unit_test(order_drawings_match_byte_for_byte),
         cmocka_unit_test(the_state_diagram_has_the_lines_of_the_reference),
         cmocka_unit_test(the_flowchart_has_the_lines_of_the_reference),
         cmocka_unit_test(the_sequence_has_the_lines_of_the_reference),
@@ -494,10 +494,10 @@ int main(void)
         cmocka_unit_test(every_alternative_is_an_edge_with_its_guard),
         cmocka_unit_test(more_alternatives_than_can_be_looked_up_stand_at_the_end),
         cmocka_unit_test(an_alternative_that_was_taken_is_highlighted),
-        cmocka_unit_test(the_options_turn_and_thin_out),
-        cmocka_unit_test(it_writes_like_snprintf_at_every_capacity),
-        cmocka_unit_test(what_cannot_be_drawn_is_refused_with_a_reason),
-        cmocka_unit_test(what_a_programmer_gets_wrong_aborts),
+        cmocka_unit_test(draw_options_set_direction_and_detail),
+        cmocka_unit_test(draw_truncates_like_snprintf_at_every_capacity),
+        cmocka_unit_test(invalid_drawings_are_refused_with_a_reason),
+        cmocka_unit_test(draw_aborts_on_invalid_arguments),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

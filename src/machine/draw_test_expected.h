@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* draw_test_expected.h - what the five drawings of the order, with its trace, are to the letter. */
+/* draw_test_expected.h - the exact text of the five drawings of the order, with its trace. */
 #ifndef DET_MACHINE_DRAW_TEST_EXPECTED_H
 #define DET_MACHINE_DRAW_TEST_EXPECTED_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* draw_text_test.c - what the drawings do to names and texts: escapes, cuts, ids, groups. */
+/* draw_text_test.c - names and texts in drawings: escapes, cuts, ids, groups. */
 #include "lib/test.h"
 
 #include "machine/draw.h"
@@ -40,7 +40,7 @@ static void assert_written(enum det_pen_dialect dialect, const char *text, const
     assert_string_equal(target, expected);
 }
 
-static void mermaid_gets_numbers_for_what_it_would_read(void **unused)
+static void mermaid_syntax_is_escaped_as_numbers(void **unused)
 {
     static const char *const rows[][2] = {
         { "plain words (x) [y] {z} a_b 10 o'clock", "plain words (x) [y] {z} a_b 10 o'clock" },
@@ -72,7 +72,7 @@ static void mermaid_gets_numbers_for_what_it_would_read(void **unused)
         assert_written(DET_PEN_MERMAID, rows[i][0], rows[i][1]);
 }
 
-static void dot_gets_backslashes_and_entities(void **unused)
+static void dot_labels_are_escaped(void **unused)
 {
     static const char *const rows[][2] = {
         { "a:b;c#d<e>_f_ %", "a:b;c#d<e>_f_ %" },
@@ -88,7 +88,7 @@ static void dot_gets_backslashes_and_entities(void **unused)
         assert_written(DET_PEN_DOT, rows[i][0], rows[i][1]);
 }
 
-static void what_no_drawing_can_hold_is_replaced(void **unused)
+static void undrawable_characters_are_replaced(void **unused)
 {
     static const char *const rows[][2] = {
         { "a\tb", "a b" },
@@ -124,7 +124,7 @@ static void what_no_drawing_can_hold_is_replaced(void **unused)
         "a\\nb");
 }
 
-/* The drawing of one step whose detail is `count` times `unit`. */
+/* Draws one step whose detail is `count` times `unit`. */
 static const char *draw_detail(enum det_drawing drawing, const char *unit, size_t count)
 {
     static char detail[1024];
@@ -154,7 +154,7 @@ static void a_long_label_is_cut_between_characters(void **unused)
     assert_int_equal(strstr(drawn, "...\"") - strstr(drawn, "pay("), 47);
 }
 
-static void a_cut_label_is_escaped_and_an_escape_is_never_cut(void **unused)
+static void truncated_label_never_splits_an_escape(void **unused)
 {
     (void)unused;
     (void)draw_detail(DET_DRAW_MERMAID_SEQUENCE, ";", 100);
@@ -164,7 +164,7 @@ static void a_cut_label_is_escaped_and_an_escape_is_never_cut(void **unused)
     assert_int_equal(strstr(drawn, "...\"") - strstr(drawn, "pay("), 4 + 43 * 2);
 }
 
-static void a_timeout_and_its_mark_share_the_room(void **unused)
+static void timeout_label_and_its_mark_share_the_width(void **unused)
 {
     struct det_draw_step step = {
         .event = EXPIRE,
@@ -206,7 +206,7 @@ static void ring_init(struct ring *ring, const char *const *names, uint16_t coun
     };
 }
 
-static void names_that_mean_something_get_ids_of_ours(void **unused)
+static void reserved_words_get_generated_ids(void **unused)
 {
     static const char *const names[] = { "end", "Class", "a-b",  "state_0", "redirection",
                                          "_x",  "2",     "fine", "ending" };
@@ -246,7 +246,7 @@ static void a_state_without_edges_is_not_forgotten(void **unused)
     assert_lacks(draw(&ring.machine, DET_DRAW_DOT, NULL), "[end]");
 }
 
-static void either_hook_may_stand_alone(void **unused)
+static void entry_or_exit_hook_may_be_alone(void **unused)
 {
     static const char *const names[] = { "first", "second" };
     static const struct det_hook_def hook = { .name = "h" };
@@ -336,15 +336,15 @@ static void too_many_groups_are_noted_and_not_drawn(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mermaid_gets_numbers_for_what_it_would_read),
-        cmocka_unit_test(dot_gets_backslashes_and_entities),
-        cmocka_unit_test(what_no_drawing_can_hold_is_replaced),
+        cmocka_unit_test(mermaid_syntax_is_escaped_as_numbers),
+        cmocka_unit_test(dot_labels_are_escaped),
+        cmocka_unit_test(undrawable_characters_are_replaced),
         cmocka_unit_test(a_long_label_is_cut_between_characters),
-        cmocka_unit_test(a_cut_label_is_escaped_and_an_escape_is_never_cut),
-        cmocka_unit_test(a_timeout_and_its_mark_share_the_room),
-        cmocka_unit_test(names_that_mean_something_get_ids_of_ours),
+        cmocka_unit_test(truncated_label_never_splits_an_escape),
+        cmocka_unit_test(timeout_label_and_its_mark_share_the_width),
+        cmocka_unit_test(reserved_words_get_generated_ids),
         cmocka_unit_test(a_state_without_edges_is_not_forgotten),
-        cmocka_unit_test(either_hook_may_stand_alone),
+        cmocka_unit_test(entry_or_exit_hook_may_be_alone),
         cmocka_unit_test(groups_nest_as_their_members_do),
         cmocka_unit_test(groups_that_overlap_are_noted_and_not_drawn),
         cmocka_unit_test(too_many_groups_are_noted_and_not_drawn),

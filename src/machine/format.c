@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* format.c - writes a spec anew: the same words in the same order, with blanks of our choice.
+/* format.c - formats a spec: the same words in the same order, with normalized blanks.
  *
  * The text is walked item by item: a row, a line with #, or a comment. Rows of one kind that
  * follow each other without an empty line or a comment of their own line between them are a run:
@@ -22,9 +22,9 @@
  *     ON(PAID,    CANCEL, REFUNDED)
  *
  * Invariants:
- *   1. what is written depends on words, comments, empty lines and on whether a comment stands on
- *      the line of what is before it, all of which are kept: formatting again changes nothing;
- *   2. the text is known to be sound before anything is written. */
+ *   1. the output depends on words, comments, empty lines and on whether a comment is on the line
+ *      of the item before it, and preserves all of them: formatting is idempotent;
+ *   2. the text is checked before the first byte is written. */
 #include "machine/format.h"
 
 #include <detent/tool/spec.h>
@@ -33,7 +33,7 @@
 
 #include "base/assert.h"
 
-/* An argument that is wider is not worth the blanks it would cost its neighbours. */
+/* Wider arguments are not aligned: their neighbours would get too many blanks. */
 #define ALIGNED_MAX 20
 #define INDENT      4
 
@@ -42,7 +42,7 @@ struct writer {
     struct det_lexer lexer;
     char *target;
     size_t capacity;
-    size_t length;   /* of all that is written, also beyond the capacity */
+    size_t length;   /* of the whole output, also beyond the capacity */
     size_t column;   /* of the next byte, from 0 */
     unsigned indent; /* inside RECORD ... END */
 };
@@ -54,7 +54,7 @@ enum gap {
     GAP_LINE,
 };
 
-/* What the rows of a run have in common. */
+/* The common layout of the rows of a run. */
 struct run {
     size_t count;
     uint32_t name;    /* the width of the widest */
@@ -79,7 +79,7 @@ static void write_blanks(struct writer *writer, size_t count)
         write_bytes(writer, " ", 1);
 }
 
-/* Without the blanks at the ends of its lines. */
+/* Writes a comment without the blanks at the ends of its lines. */
 static void write_comment(struct writer *writer, const struct det_token *token)
 {
     const char *text = writer->text + token->offset;
@@ -113,7 +113,7 @@ static bool is_line_comment(const struct writer *writer, const struct det_token 
     return token->kind == DET_TOKEN_COMMENT && writer->text[token->offset + 1] == '/';
 }
 
-/* Ends the line before, and writes an empty one where there was one. */
+/* Ends the previous line, and keeps an empty line. */
 static void start_line(struct writer *writer, const struct det_token *token, unsigned indent)
 {
     if (writer->length > 0) {
@@ -154,7 +154,7 @@ static uint32_t padding_after(
     return run->widths[argument] - row->widths[argument];
 }
 
-/* With its padding. */
+/* Returns the width of the row with its padding. */
 static uint32_t aligned_width(const struct run *run, const struct det_format_row *row)
 {
     uint32_t width = row->width + run->name - row->name.length;
@@ -218,7 +218,7 @@ static void widen_columns(struct run *run, const struct det_format_row *row)
     }
 }
 
-/* The run that begins with the row that comes next. */
+/* Measures the run that begins with the next row. */
 static struct run measure_run(const struct writer *writer, const struct det_token *first)
 {
     struct run run = { .name = first->length };
@@ -226,6 +226,7 @@ static struct run measure_run(const struct writer *writer, const struct det_toke
     struct det_format_row row;
 
     run.columns = det_row_columns(writer->text + first->offset, first->length);
+    det_assert(run.columns <= DET_FORMAT_COLUMNS);
     for (; next_of_run(writer, &lexer, first, &row); run.count++) {
         if (!row.has_inner_comment)
             widen_columns(&run, &row);
@@ -239,7 +240,7 @@ static struct run measure_run(const struct writer *writer, const struct det_toke
     return run;
 }
 
-/* A row that fits on its line. */
+/* Writes a row that fits on its line. */
 static void write_aligned(
     struct writer *writer, const struct run *run, const struct det_format_row *row)
 {
@@ -262,6 +263,7 @@ static void write_aligned(
         argument += depth == 1;
         write_bytes(writer, " ", 1);
     }
+    det_assert(depth == 0);
 }
 
 /* Returns the width up to the next comma of the same bracket, where a line may be broken as
@@ -342,7 +344,7 @@ static void step_behind(
     loose->depth -= kind == DET_TOKEN_CLOSE;
     if (kind != DET_TOKEN_COMMA || loose->depth != 1)
         return;
-    /* Comments have no part in the columns. */
+    /* Comments are not aligned to columns. */
     if (!loose->is_broken && !row->has_inner_comment)
         loose->padding = padding_after(run, row, loose->argument);
     loose->argument++;
@@ -432,12 +434,15 @@ static void write_all(struct writer *writer)
     struct det_token token = peek_token(writer);
 
     for (; token.kind != DET_TOKEN_END; token = peek_token(writer)) {
+        uint32_t before = writer->lexer.offset;
+
         if (token.kind == DET_TOKEN_HASH)
             write_directive(writer);
         else if (token.kind == DET_TOKEN_COMMENT)
             write_line_comment(writer);
         else
             write_run(writer);
+        det_assert(writer->lexer.offset > before);
     }
     if (writer->length > 0)
         write_bytes(writer, "\n", 1);
@@ -468,7 +473,7 @@ int64_t det_spec_format(
     found = det_lexer_check(text, (uint32_t)size);
     if (found.problem != NULL)
         return fail_at(reterr, &found.token, found.problem);
-    if (!det_format_is_sound(text, (uint32_t)size, &token))
+    if (!det_format_is_valid(text, (uint32_t)size, &token))
         return fail_at(reterr, &token, token.problem);
     writer.target = target;
     det_lexer_init(&writer.lexer, text, (uint32_t)size);

@@ -25,7 +25,7 @@ struct det_format_row {
 
 /* Returns true if the text consists of rows, #define, #include and comments; otherwise returns the
  * offending token with its `problem`. A text that passes may be written without further checks. */
-bool det_format_is_sound(const char *text, uint32_t size, struct det_token *ret);
+bool det_format_is_valid(const char *text, uint32_t size, struct det_token *ret);
 
 /* Measures the row `name`. The lexer is positioned after the name, and is moved past the row and
  * its comments. */

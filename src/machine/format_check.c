@@ -49,7 +49,7 @@ static bool is_worker_word(const struct checker *checker)
            memcmp(checker->text + checker->token.offset, "WORKER_", 7) == 0;
 }
 
-/* A name, or a duration. */
+/* Checks a value: a name or a duration. */
 static bool check_value(struct checker *checker)
 {
     if (!is_kind(checker, DET_TOKEN_NAME))
@@ -61,7 +61,7 @@ static bool check_value(struct checker *checker)
             return fail_with(checker, "expected a number in the brackets of a duration");
         next_token(checker);
         if (!is_kind(checker, DET_TOKEN_CLOSE))
-            return fail_with(checker, "a closing bracket is missing here");
+            return fail_with(checker, "expected a closing bracket");
         next_token(checker);
     }
     return is_at_line_end(checker) ||
@@ -109,7 +109,7 @@ static bool check_directive(struct checker *checker)
         return check_define(checker);
     if (!is_at_line_end(checker) && is_word(checker, "include"))
         return check_include(checker);
-    return fail_with(checker, "a spec has #define and #include, and no other line with #");
+    return fail_with(checker, "only #define and #include may follow a # in a spec");
 }
 
 /* Moves from after the opening bracket to after the closing one. */
@@ -124,12 +124,12 @@ static bool check_arguments(struct checker *checker)
         if (wants_argument) {
             if (!is_name && !is_kind(checker, DET_TOKEN_NUMBER) &&
                 !is_kind(checker, DET_TOKEN_STRING))
-                return fail_with(checker, "an argument is missing here");
+                return fail_with(checker, "expected an argument");
             next_token(checker);
             wants_argument = false;
             if (is_name && is_kind(checker, DET_TOKEN_OPEN)) {
                 if (depth++ == NEST_MAX)
-                    return fail_with(checker, "the brackets are too deep");
+                    return fail_with(checker, "the brackets are nested too deep");
                 next_token(checker);
                 wants_argument = !is_kind(checker, DET_TOKEN_CLOSE);
             }
@@ -139,7 +139,7 @@ static bool check_arguments(struct checker *checker)
         if (is_kind(checker, DET_TOKEN_CLOSE))
             depth--;
         else if (!wants_argument)
-            return fail_with(checker, "a comma or a closing bracket is missing here");
+            return fail_with(checker, "expected a comma or a closing bracket");
         next_token(checker);
     }
     return true;
@@ -157,7 +157,7 @@ static bool check_row(struct checker *checker)
     return is_end || fail_with(checker, "expected ( after the name of a row");
 }
 
-bool det_format_is_sound(const char *text, uint32_t size, struct det_token *ret)
+bool det_format_is_valid(const char *text, uint32_t size, struct det_token *ret)
 {
     struct checker checker = { .text = text };
     bool is_sound = true;
@@ -170,8 +170,7 @@ bool det_format_is_sound(const char *text, uint32_t size, struct det_token *ret)
         else if (is_kind(&checker, DET_TOKEN_NAME))
             is_sound = check_row(&checker);
         else
-            is_sound =
-                fail_with(&checker, "a row, a comment, #define or #include is expected here");
+            is_sound = fail_with(&checker, "expected a row, a comment, #define or #include");
     }
     if (!is_sound)
         *ret = checker.token;

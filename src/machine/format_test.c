@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* format_test.c - how specs are written anew. */
+/* format_test.c - the format of specs. */
 #include "lib/test.h"
 
 #include <detent/tool/spec.h>
 
-/* Formats, twice, and compares; `expected` must not change any more. */
+/* Formats twice and compares; formatting `expected` must not change it. */
 static void becomes(const char *text, const char *expected)
 {
     char target[2048], again[2048];
@@ -56,13 +56,13 @@ static void neighbours_of_a_kind_are_aligned(void **state)
     becomes(
         "GUARD(a)\nSTATE(A,a)\n\nSTATE(BB,b)\n// x\nSTATE(CCC,c)",
         "GUARD(a)\nSTATE(A, a)\n\nSTATE(BB, b)\n// x\nSTATE(CCC, c)\n");
-    /* A very wide argument does not push its neighbours. */
+    /* A very wide argument does not widen its column. */
     becomes(
         "ON(ANY(AAAAAAAA,BBBBBBBB,CCCCCCCC),E,T)\nON(A,E,T)",
         "ON(ANY(AAAAAAAA, BBBBBBBB, CCCCCCCC), E, T)\nON(A, E, T)\n");
 }
 
-static void a_choice_is_aligned_as_one(void **state)
+static void rows_of_a_choice_are_aligned_together(void **state)
 {
     (void)state;
     becomes(
@@ -92,14 +92,14 @@ static void a_row_that_is_too_long_is_aligned_with_its_neighbours(void **state)
         "ON(A,                 EVENT_WITH_A_NAME, TARGET_WITH_A_NAME, IF(guard_with_a_name),\n"
         "    CALL(a_hook_with_a_name)) // x\n"
         "ON(B,                 E,                 B) // y\n");
-    /* No line ends with blanks, and behind a break nothing is aligned. */
+    /* No line ends with blanks, and after a break nothing is aligned. */
     becomes(
         "ON(ANY(STATE_NUMBER_ONE,STATE_NUMBER_TWO,STATE_NUMBER_THREE),E,"
         "TARGET_WITH_A_VERY_LONG_NAME_INDEED,DO(x))\nON(A,EVENT_WITH_A_NAME,B,DO(x))",
         "ON(ANY(STATE_NUMBER_ONE, STATE_NUMBER_TWO, STATE_NUMBER_THREE), E,\n"
         "    TARGET_WITH_A_VERY_LONG_NAME_INDEED, DO(x))\n"
         "ON(A, EVENT_WITH_A_NAME, B, DO(x))\n");
-    /* Comments inside have no part in the columns. */
+    /* Comments inside are not aligned. */
     becomes("ON(A, /* to */ E, B)\nON(LONGER, E, B)\n", "ON(A, /* to */ E, B)\nON(LONGER, E, B)\n");
 }
 
@@ -122,7 +122,7 @@ static void empty_lines_are_kept_but_not_doubled(void **state)
     becomes("\n\nSTAY(A,B)\n\n\n\nSTOP(A,B)\r\n\r\n", "STAY(A, B)\n\nSTOP(A, B)\n");
 }
 
-static void directives_are_tidied(void **state)
+static void directives_are_formatted(void **state)
 {
     (void)state;
     becomes("#  define  L   A ,B,  C // list", "#define L A, B, C // list\n");
@@ -143,7 +143,7 @@ static void records_are_indented(void **state)
         "ENUM(a)\n    // in\n    VALUE(X,  x)\n    VALUE(YY, y)\nEND // out\n");
 }
 
-static void long_rows_are_broken_behind_commas(void **state)
+static void long_rows_are_broken_after_commas(void **state)
 {
     (void)state;
     becomes(
@@ -159,11 +159,11 @@ static void long_rows_are_broken_behind_commas(void **state)
         "    WITHIN(SECONDS(30), TIMEOUT))\n");
 }
 
-static void mistakes_are_told_with_their_offset(void **state)
+static void mistakes_are_reported_with_their_offset(void **state)
 {
     (void)state;
     fails("STATE(A a)", 8, "a comma or a closing bracket");
-    fails("STATE(A, )", 9, "an argument is missing");
+    fails("STATE(A, )", 9, "expected an argument");
     fails("STATE(A", 7, "a comma or a closing bracket");
     fails("STATE(A(B(C(D(E)))))", 13, "too deep");
     fails("STATE A", 6, "expected (");
@@ -181,7 +181,7 @@ static void mistakes_are_told_with_their_offset(void **state)
     fails("/* x", 0, "does not end");
 }
 
-static void a_small_target_gets_what_fits(void **state)
+static void small_target_gets_a_truncated_text(void **state)
 {
     char target[8];
 
@@ -212,15 +212,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_stand_on_lines_of_their_own),
         cmocka_unit_test(neighbours_of_a_kind_are_aligned),
-        cmocka_unit_test(a_choice_is_aligned_as_one),
+        cmocka_unit_test(rows_of_a_choice_are_aligned_together),
         cmocka_unit_test(a_row_that_is_too_long_is_aligned_with_its_neighbours),
         cmocka_unit_test(comments_are_kept_where_they_stand),
         cmocka_unit_test(empty_lines_are_kept_but_not_doubled),
-        cmocka_unit_test(directives_are_tidied),
+        cmocka_unit_test(directives_are_formatted),
         cmocka_unit_test(records_are_indented),
-        cmocka_unit_test(long_rows_are_broken_behind_commas),
-        cmocka_unit_test(mistakes_are_told_with_their_offset),
-        cmocka_unit_test(a_small_target_gets_what_fits),
+        cmocka_unit_test(long_rows_are_broken_after_commas),
+        cmocka_unit_test(mistakes_are_reported_with_their_offset),
+        cmocka_unit_test(small_target_gets_a_truncated_text),
         cmocka_unit_test(a_text_that_is_too_large_is_refused),
     };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* history_replay.c - derives recorded events again: pure, by names. */
+/* history_replay.c - derives recorded events again, by names; a pure function of definition and
+ * record. */
 #include <detent/tool/machine.h>
 
 #include "machine/history_replay.h"
@@ -10,11 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the definition does with an event. */
+#include "base/assert.h"
+
+/* The transition that the definition derives for an event. */
 struct derived {
     unsigned outcome;
     bool is_deferrable;
-    const char *to; /* NULL: it is not taken */
+    const char *to; /* NULL: the event is not accepted */
 };
 
 void det_replay_init(struct det_replay *replay, const struct det_machine *machine)
@@ -28,7 +31,7 @@ void det_replay_begin(struct det_replay *replay, uint64_t sequence, const char *
     (void)det_text_copy(replay->state, sizeof replay->state, state);
 }
 
-/* Fills the difference and returns false. The text is the name of the machine's, then the rest. */
+/* Fills the difference and returns false. The text begins with the name of the machine. */
 DET_PRINTF(4, 5)
 static bool report_drift(
     struct det_replay *replay, const struct det_replay_event *event, struct det_replay_drift *ret,
@@ -49,7 +52,7 @@ static bool report_drift(
     return false;
 }
 
-/* Returns true if it follows the previous event. */
+/* Returns true if the event follows the previous one. */
 static bool check_place(
     struct det_replay *replay, const struct det_replay_event *event, struct det_replay_drift *ret)
 {
@@ -59,11 +62,11 @@ static bool check_place(
     if (replay->sequence == 0 && event->sequence == 1 && replay->state[0] &&
         strcmp(event->from, replay->state) != 0)
         return report_drift(
-            replay, event, ret, "event 1 was taken in %s, but the instance began in %s",
+            replay, event, ret, "event 1 was accepted in %s, but the instance began in %s",
             event->from, replay->state);
     if (replay->sequence == 0 && event->sequence == 1 && strcmp(event->from, initial) != 0) {
         (void)report_drift(
-            replay, event, ret, "event 1 was taken in %s, but %s begins in %s", event->from,
+            replay, event, ret, "event 1 was accepted in %s, but %s begins in %s", event->from,
             machine->name, initial);
         return false;
     }
@@ -71,20 +74,21 @@ static bool check_place(
         return true;
     if (event->sequence != replay->sequence + 1)
         return report_drift(
-            replay, event, ret, "event %llu follows event %llu: some are missing",
+            replay, event, ret, "event %llu follows event %llu: events between them are missing",
             (unsigned long long)event->sequence, (unsigned long long)replay->sequence);
     if (strcmp(event->from, replay->state) != 0)
         return report_drift(
-            replay, event, ret, "event %llu was taken in %s, but the one before it led to %s",
+            replay, event, ret, "event %llu was accepted in %s, but the one before it led to %s",
             (unsigned long long)event->sequence, event->from, replay->state);
     return true;
 }
 
-const struct det_transition *det_replay_way(
+const struct det_transition *det_replay_transition(
     const struct det_machine *machine, unsigned state, unsigned event, unsigned choice)
 {
     const struct det_choice *at = NULL;
 
+    det_assert(state < machine->state_count && event < machine->event_count);
     if (choice == 0)
         return det_machine_step(machine, state, event);
     for (unsigned i = 0; i < choice; i++) {
@@ -95,7 +99,7 @@ const struct det_transition *det_replay_way(
     return &at->transition;
 }
 
-/* Applies the policy of an event that the state does not take. */
+/* Applies the policy of an event that the state does not accept. */
 static unsigned outcome_of_policy(const struct det_event_def *event)
 {
     switch ((enum det_unhandled)event->unhandled) {
@@ -114,7 +118,7 @@ static unsigned outcome_of_policy(const struct det_event_def *event)
 static const char *outcome_text(unsigned outcome)
 {
     static const char *const texts[] = {
-        [DET_OUTCOME_UNHANDLED] = "is not taken",
+        [DET_OUTCOME_UNHANDLED] = "is not accepted",
         [DET_OUTCOME_GOTO] = "leads",
         [DET_OUTCOME_STAY] = "stays",
         [DET_OUTCOME_STOP] = "stops it",
@@ -142,7 +146,7 @@ static bool derive_event(
     if (kind < 0)
         return report_drift(
             replay, event, reterr, "%s has no event %s", machine->name, event->event);
-    way = det_replay_way(machine, (unsigned)state, (unsigned)kind, event->choice);
+    way = det_replay_transition(machine, (unsigned)state, (unsigned)kind, event->choice);
     if (way == NULL)
         return report_drift(
             replay, event, reterr, "%s on %s no longer has an alternative %u", event->from,
@@ -207,13 +211,14 @@ bool det_replay_end(
     if (replay->sequence == 0 && sequence == 0 && replay->state[0] &&
         strcmp(state, replay->state) != 0)
         return report_drift(
-            replay, &end, ret, "the instance is in %s, but it began in %s and has taken no event",
-            state, replay->state);
+            replay, &end, ret,
+            "the instance is in %s, but it began in %s and has accepted no event", state,
+            replay->state);
     if (replay->sequence == 0)
         return true;
     if (sequence != replay->sequence)
         return report_drift(
-            replay, &end, ret, "the instance is at event %llu, but the last one kept is %llu",
+            replay, &end, ret, "the instance is at event %llu, but the last stored one is %llu",
             (unsigned long long)sequence, (unsigned long long)replay->sequence);
     if (strcmp(state, replay->state) == 0)
         return true;

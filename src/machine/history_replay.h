@@ -34,7 +34,7 @@ struct det_replay_drift {
     const char *event;    /* NULL: a manual stop, or not about an event */
     const char *from;     /* NULL: not about an event */
     const char *recorded; /* a state */
-    const char *derived;  /* a state; NULL: the definition does not take it */
+    const char *derived;  /* a state; NULL: the definition does not accept the event */
     const char *text;     /* a sentence */
 };
 
@@ -47,7 +47,7 @@ struct det_replay {
 };
 
 /* Returns the alternative with this number, as the runtime counts them; NULL if there is none. */
-const struct det_transition *det_replay_way(
+const struct det_transition *det_replay_transition(
     const struct det_machine *machine, unsigned state, unsigned event, unsigned choice);
 void det_replay_init(struct det_replay *replay, const struct det_machine *machine);
 /* Begins after an event whose state is known, for instance from a snapshot; or, with 0, in the

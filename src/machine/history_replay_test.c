@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* history_replay_test.c - each way in which what was recorded can differ from a definition, and
- * those in which it must not. */
+/* history_replay_test.c - all differences between recorded events and a definition that are
+ * reported, and those that are not. */
 #include "machine/history_replay.h"
 
 #include "machine/builder_test.h"
@@ -71,7 +71,7 @@ static bool step(const struct det_replay_event *event)
     return det_replay_step(&replay, event, &found);
 }
 
-static void what_the_definition_did_is_derived_again(void **state)
+static void recorded_events_match_the_definition(void **state)
 {
     (void)state;
     assert_true(step(EVENT_OF(1, "a", "go", "b", DET_OUTCOME_GOTO)));
@@ -85,14 +85,14 @@ static void what_the_definition_did_is_derived_again(void **state)
     assert_int_equal(replay.steps, 7);
 }
 
-static void what_was_deferred_may_have_become_a_dead_letter(void **state)
+static void deferred_event_may_be_recorded_as_a_dead_letter(void **state)
 {
     (void)state;
     assert_true(step(EVENT_OF(1, "a", "later", "a", DET_OUTCOME_DEFERRED)));
     assert_true(step(EVENT_OF(2, "a", "later", "a", DET_OUTCOME_DEAD_LETTER)));
 }
 
-static void another_target_is_told_with_both(void **state)
+static void different_target_is_reported_with_both_states(void **state)
 {
     (void)state;
     check_drift(
@@ -102,7 +102,7 @@ static void another_target_is_told_with_both(void **state)
     assert_true(step(EVENT_OF(2, "c", "back", "c", DET_OUTCOME_STAY)));
 }
 
-static void another_outcome_is_told_with_both(void **state)
+static void different_outcome_is_reported_with_both_outcomes(void **state)
 {
     (void)state;
     check_drift(
@@ -110,7 +110,7 @@ static void another_outcome_is_told_with_both(void **state)
         "c on back stays; recorded: it leads to a");
     check_drift(
         EVENT_OF(5, "a", "back", "a", DET_OUTCOME_STAY), NULL,
-        "a on back is not taken; recorded: it stays");
+        "a on back is not accepted; recorded: it stays");
     check_drift(
         EVENT_OF(6, "a", "noise", "a", DET_OUTCOME_STAY), NULL,
         "a on noise is ignored; recorded: it stays");
@@ -124,7 +124,7 @@ static void another_outcome_is_told_with_both(void **state)
         EVENT_OF(9, "a", "go", "b", 99), "b", "a on go leads to b; recorded: it is unknown");
 }
 
-static void what_the_definition_does_not_have_is_named(void **state)
+static void names_missing_in_the_definition_are_reported(void **state)
 {
     (void)state;
     check_drift(EVENT_OF(3, "x", "go", "b", DET_OUTCOME_GOTO), NULL, "trip has no state x");
@@ -137,21 +137,21 @@ static void what_the_definition_does_not_have_is_named(void **state)
         "a on go no longer has an alternative 3");
 }
 
-static void a_history_that_does_not_hang_together_is_told(void **state)
+static void inconsistent_history_is_reported(void **state)
 {
     (void)state;
     check_drift(
         EVENT_OF(1, "b", "back", "a", DET_OUTCOME_GOTO), NULL,
-        "event 1 was taken in b, but trip begins in a");
+        "event 1 was accepted in b, but trip begins in a");
     check_drift(
         EVENT_OF(3, "a", "go", "b", DET_OUTCOME_GOTO), NULL,
-        "event 3 follows event 1: some are missing");
+        "event 3 follows event 1: events between them are missing");
     check_drift(
         EVENT_OF(4, "a", "go", "b", DET_OUTCOME_GOTO), NULL,
-        "event 4 was taken in a, but the one before it led to b");
+        "event 4 was accepted in a, but the one before it led to b");
 }
 
-static void a_history_may_begin_behind_a_snapshot(void **state)
+static void history_may_begin_after_a_snapshot(void **state)
 {
     (void)state;
     det_replay_begin(&replay, 8, "b");
@@ -168,16 +168,16 @@ static void a_history_begins_where_the_instance_did(void **state)
     assert_true(det_replay_end(&replay, 0, "a", &found));
     assert_false(det_replay_end(&replay, 0, "b", &found));
     assert_string_equal(
-        found.text, "the instance is in b, but it began in a and has taken no event");
+        found.text, "the instance is in b, but it began in a and has accepted no event");
     assert_true(step(EVENT_OF(1, "a", "go", "b", DET_OUTCOME_GOTO)));
     det_replay_init(&replay, machine);
     det_replay_begin(&replay, 0, "b");
     check_drift(
         EVENT_OF(1, "a", "go", "b", DET_OUTCOME_GOTO), NULL,
-        "event 1 was taken in a, but the instance began in b");
+        "event 1 was accepted in a, but the instance began in b");
 }
 
-static void the_end_is_where_the_instance_stands(void **state)
+static void replay_ends_in_the_state_of_the_instance(void **state)
 {
     (void)state;
     assert_true(det_replay_end(&replay, 12, "b", &found));
@@ -189,22 +189,22 @@ static void the_end_is_where_the_instance_stands(void **state)
     assert_string_equal(found.recorded, "b");
     assert_null(found.event);
     assert_false(det_replay_end(&replay, 10, "a", &found));
-    assert_string_equal(found.text, "the instance is at event 10, but the last one kept is 9");
+    assert_string_equal(found.text, "the instance is at event 10, but the last stored one is 9");
 }
 
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(what_the_definition_did_is_derived_again),
-        TEST(what_was_deferred_may_have_become_a_dead_letter),
-        TEST(another_target_is_told_with_both),
-        TEST(another_outcome_is_told_with_both),
-        TEST(what_the_definition_does_not_have_is_named),
-        TEST(a_history_that_does_not_hang_together_is_told),
-        TEST(a_history_may_begin_behind_a_snapshot),
+        TEST(recorded_events_match_the_definition),
+        TEST(deferred_event_may_be_recorded_as_a_dead_letter),
+        TEST(different_target_is_reported_with_both_states),
+        TEST(different_outcome_is_reported_with_both_outcomes),
+        TEST(names_missing_in_the_definition_are_reported),
+        TEST(inconsistent_history_is_reported),
+        TEST(history_may_begin_after_a_snapshot),
         TEST(a_history_begins_where_the_instance_did),
-        TEST(the_end_is_where_the_instance_stands),
+        TEST(replay_ends_in_the_state_of_the_instance),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,7 +77,7 @@ static void skip_line_comment(struct det_lexer *lexer)
 {
     while (lexer->offset < lexer->size && peek_byte(lexer, 0) != '\n')
         lexer->offset++;
-    /* The carriage return belongs to the line's end, not to the comment. */
+    /* A carriage return is part of the line end, not of the comment. */
     if (lexer->text[lexer->offset - 1] == '\r')
         lexer->offset--;
 }
@@ -230,6 +230,8 @@ static struct det_token next_token(struct det_lexer *lexer)
     lexer->is_fresh &= token.kind == DET_TOKEN_COMMENT;
     token.length = lexer->offset - token.offset;
     det_assert(lexer->line_start <= lexer->offset && lexer->offset <= lexer->size);
+    det_check((token.length == 0) == (token.kind == DET_TOKEN_END));
+    det_check((token.problem == NULL) == (token.kind != DET_TOKEN_BAD));
     return token;
 }
 
@@ -273,7 +275,7 @@ struct det_text_problem det_lexer_check(const char *text, uint32_t size)
 
     for (uint32_t i = 0; i < valid && found.problem == NULL; i++) {
         if (is_control(text, size, i)) {
-            found = text_problem(text, i, "there is a control character in the text");
+            found = text_problem(text, i, "the text has a control character");
             found.is_encoding = true;
         } else if (joins_lines(text, size, i)) {
             found = text_problem(text, i, "a backslash must not end a line");

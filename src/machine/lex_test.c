@@ -6,7 +6,7 @@
 
 #include "machine/lex.h"
 
-/* Kinds as letters: n name, 1 number, s string, ( ) , # c comment, ! bad. */
+/* Returns a kind as a letter: n name, 1 number, s string, ( ) , # c comment, ! bad. */
 static char letter(enum det_token_kind kind)
 {
     static const char letters[] = ".n1s(),#c!";
@@ -67,7 +67,7 @@ static void comments_are_skipped_or_kept(void **state)
     assert_string_equal(kinds("/* /* */ A", true), "cn.");
 }
 
-static void a_hash_begins_its_line(void **state)
+static void hash_must_begin_its_line(void **state)
 {
     (void)state;
     assert_string_equal(kinds("  #include", false), "#n.");
@@ -77,7 +77,7 @@ static void a_hash_begins_its_line(void **state)
     assert_string_equal(kinds("A /* \n */ #include", true), "nc!n.");
 }
 
-static void what_c_reads_differently_is_bad(void **state)
+static void tokens_that_c_reads_differently_are_refused(void **state)
 {
     (void)state;
     assert_string_equal(kinds("010", false), "!.");
@@ -86,7 +86,7 @@ static void what_c_reads_differently_is_bad(void **state)
     assert_string_equal(kinds("; \\ ' { } [ ] * / + - < é", false), "!!!!!!!!!!!!!.");
 }
 
-static void strings_end_on_their_line(void **state)
+static void string_token_must_end_on_its_line(void **state)
 {
     (void)state;
     assert_string_equal(kinds("\"a\\\"b\\\\\" \"\\n\\t\"", false), "ss.");
@@ -104,7 +104,7 @@ static void a_comment_that_does_not_end_is_bad(void **state)
     assert_string_equal(kinds("/*/", true), "!.");
 }
 
-static void tokens_know_their_places(void **state)
+static void tokens_have_their_line_and_column(void **state)
 {
     const char *text = "A\r\n  BB(\n\n\tC /* \n */ D";
     struct det_token token = token_at(text, 1);
@@ -157,7 +157,7 @@ static void a_text_is_utf8_without_control_characters(void **state)
     assert_non_null(check("\x7f", 1).problem);
     assert_non_null(check("a\rb", 3).problem);
     assert_non_null(check("a\r", 2).problem);
-    /* The first of two problems is the one that is told. */
+    /* The first of two problems is reported. */
     assert_int_equal(check("\x01\xff", 2).token.offset, 0);
 }
 
@@ -176,11 +176,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_is_cut_into_tokens),
         cmocka_unit_test(comments_are_skipped_or_kept),
-        cmocka_unit_test(a_hash_begins_its_line),
-        cmocka_unit_test(what_c_reads_differently_is_bad),
-        cmocka_unit_test(strings_end_on_their_line),
+        cmocka_unit_test(hash_must_begin_its_line),
+        cmocka_unit_test(tokens_that_c_reads_differently_are_refused),
+        cmocka_unit_test(string_token_must_end_on_its_line),
         cmocka_unit_test(a_comment_that_does_not_end_is_bad),
-        cmocka_unit_test(tokens_know_their_places),
+        cmocka_unit_test(tokens_have_their_line_and_column),
         cmocka_unit_test(a_bad_character_is_one_token_however_wide),
         cmocka_unit_test(a_text_is_utf8_without_control_characters),
         cmocka_unit_test(a_backslash_does_not_join_lines),

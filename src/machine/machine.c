@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* machine.c - queries on a machine, however it was made: pure functions over its tables. */
+/* machine.c - queries on a machine of any origin: pure functions over its tables. */
 #include <detent/machine.h>
 #include <detent/tool/machine.h>
 
@@ -25,7 +25,7 @@ static const struct det_field *field_at(const struct det_record *record, size_t 
     det_assert_failed("a kept field is one of its record", __FILE__, __LINE__);
 }
 
-/* Of a bare keep, the presence or count that belongs to the field. */
+/* Copies the presence or count of the field of a bare keep. */
 static void keep_presence(
     const struct det_machine *machine, const struct det_keep *keep, char *data, const char *event)
 {
@@ -64,7 +64,7 @@ int det_machine_apply(
         return 0;
     if (more->update != NULL && more->update->run == NULL)
         return det_error_set(
-            reterr, DET_ERR_UNBOUND, "the update %s of %s is only a name; bind a function to it",
+            reterr, DET_ERR_UNBOUND, "the update %s of %s has no function; bind one",
             more->update->name, machine->name);
     for (size_t i = 0; i < more->keep_count; i++)
         keep_field(machine, &more->keeps[i], data, event);
@@ -78,7 +78,7 @@ static bool is_guarded(const struct det_choice *choice)
     return choice->transition.more && choice->transition.more->guard;
 }
 
-/* The first alternative of the pair from `at` on, with a guard or without. */
+/* Returns the first alternative of the pair from `at` on, with a guard or without. */
 static const struct det_choice *find_choice(
     const struct det_machine *machine, unsigned state, unsigned event, size_t at, bool has_guard)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* machine_test.c - what can be asked of a machine, asked of one that no builder made. */
+/* machine_test.c - queries on a machine that was not made by a builder. */
 #include <detent/machine.h>
 #include <detent/tool/machine.h>
 
@@ -76,7 +76,7 @@ static const struct det_machine machine = { .name = "adder",
                                             .effects = effects,
                                             .timers = timers };
 
-static void the_step_is_a_look_into_the_table(void **context)
+static void step_is_a_table_lookup(void **context)
 {
     (void)context;
     assert_ptr_equal(det_machine_step(&machine, 0, 0), &table[0]);
@@ -84,7 +84,7 @@ static void the_step_is_a_look_into_the_table(void **context)
     assert_int_equal(det_event_kind(&(struct event){ .kind = 1 }), 1);
 }
 
-static void data_is_kept_before_it_is_updated(void **context)
+static void keep_runs_before_the_update(void **context)
 {
     struct count data = { .value = 1, .sum = 100 };
     struct event event = { 0, { .value = 5 } };
@@ -122,7 +122,7 @@ static void an_update_that_is_only_a_name_fails_and_keeps_nothing(void **context
     assert_int_equal(det_machine_apply(&machine, &table[2], &data, &event, NULL), DET_ERR_UNBOUND);
 }
 
-/* The fields of a parcel stand elsewhere in the stock, and so do their presence and count. */
+/* The fields of a parcel have other offsets in the stock, like their presence and count. */
 struct parcel {
     bool has_weight;
     uint64_t weight;
@@ -160,7 +160,7 @@ struct stock {
             sizeof(((struct stock *)0)->member), true                                 \
     }
 
-static void a_bare_keep_brings_the_presence_or_count_of_its_field(void **context)
+static void bare_keep_copies_the_presence_or_count_of_a_field(void **context)
 {
     const struct det_field parcel_fields[] = PARCEL_FIELDS(struct parcel);
     const struct det_field stock_fields[] = PARCEL_FIELDS(struct stock);
@@ -217,7 +217,7 @@ static void a_group_has_its_members_only(void **context)
     assert_false(det_machine_group_has(&empty, 0));
 }
 
-static void what_carries_nothing_has_the_empty_record(void **context)
+static void event_without_payload_has_the_empty_record(void **context)
 {
     (void)context;
     assert_ptr_equal(det_machine_payload(&machine, 0), &count_record);
@@ -257,14 +257,14 @@ static void ids_of_another_machine_are_a_mistake_of_the_program(void **context)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_step_is_a_look_into_the_table),
-        cmocka_unit_test(data_is_kept_before_it_is_updated),
+        cmocka_unit_test(step_is_a_table_lookup),
+        cmocka_unit_test(keep_runs_before_the_update),
         cmocka_unit_test(a_transition_with_nothing_more_changes_no_data),
         cmocka_unit_test(an_update_that_is_only_a_name_fails_and_keeps_nothing),
-        cmocka_unit_test(a_bare_keep_brings_the_presence_or_count_of_its_field),
+        cmocka_unit_test(bare_keep_copies_the_presence_or_count_of_a_field),
         cmocka_unit_test(names_on_disk_are_found),
         cmocka_unit_test(a_group_has_its_members_only),
-        cmocka_unit_test(what_carries_nothing_has_the_empty_record),
+        cmocka_unit_test(event_without_payload_has_the_empty_record),
         cmocka_unit_test(entering_arms_within_or_else_the_timeout_of_the_state),
         cmocka_unit_test(ids_of_another_machine_are_a_mistake_of_the_program),
     };

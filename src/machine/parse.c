@@ -37,19 +37,18 @@ struct det_place det_parse_place(const struct det_node *node)
     };
 }
 
-void det_parse_complain(
+void det_parse_report(
     struct det_spec *spec, enum det_rule rule, const struct det_place *place, const char *format,
     ...)
 {
-    struct det_complaint *complaint;
+    struct det_finding *complaint;
     char text[DET_ERROR_TEXT_MAX];
     va_list arguments;
 
     spec->complaint = NULL;
     det_parse_suspect_after(spec, rule);
-    /* One more than is shown, so that the builder can report that there are more. */
-    if (spec->complaint_count > DET_DIAGNOSTICS_MAX &&
-        det_rule_severity(rule) == DET_SEVERITY_BROKEN)
+    /* One more than the builder keeps, so that it can report that some were cut. */
+    if (spec->finding_count > DET_DIAGNOSTICS_MAX && det_rule_severity(rule) == DET_SEVERITY_BROKEN)
         return;
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
@@ -60,11 +59,11 @@ void det_parse_complain(
     complaint->rule = rule;
     complaint->place = *place;
     complaint->text = memcpy(complaint + 1, text, strlen(text) + 1);
-    *spec->complaints_tail = complaint;
-    spec->complaints_tail = &complaint->next;
+    *spec->findings_tail = complaint;
+    spec->findings_tail = &complaint->next;
     spec->complaint = complaint;
     if (det_rule_severity(rule) == DET_SEVERITY_BROKEN) {
-        spec->complaint_count++;
+        spec->finding_count++;
         spec->is_text_broken = true;
     }
 }
@@ -131,7 +130,7 @@ static struct det_build_origin *origin_of(const char *name)
     return node->origin;
 }
 
-/* A name for a machine from the name of its file or its prefix, in letters of one case. */
+/* Makes a name for a machine from the name of its file or its prefix, in one case. */
 static void make_word(const char *from, size_t length, bool is_upper, char *target, size_t capacity)
 {
     size_t used = 0;
@@ -150,20 +149,20 @@ static void make_word(const char *from, size_t length, bool is_upper, char *targ
     target[used] = '\0';
 }
 
-static void complain_prefix(struct det_spec *spec)
+static void report_prefix(struct det_spec *spec)
 {
     const struct det_node *name = spec->words[DET_WORD_NAME];
     struct det_place place = det_parse_place(name);
     char word[DET_NAME_MAX + 1];
 
     make_word(name->text, strlen(name->text), true, word, sizeof word);
-    det_parse_complain(
+    det_parse_report(
         spec, DET_RULE_NO_NAME, &place,
-        "there is no #define FSM_PREFIX, which C needs for the machine's enumerators");
+        "#define FSM_PREFIX is missing; C needs it for the machine's enumerators");
     det_parse_hint(spec, "add the line: #define FSM_PREFIX %s", word);
 }
 
-static void complain_name(struct det_spec *spec)
+static void report_name(struct det_spec *spec)
 {
     const char *path = spec->sources->path, *slash = strrchr(path, '/');
     const char *stem = slash != NULL ? slash + 1 : path;
@@ -171,15 +170,15 @@ static void complain_name(struct det_spec *spec)
     struct det_place place = { .file = path, .line = 1, .column = 1 };
     char name[DET_NAME_MAX + 1], upper[DET_NAME_MAX + 1];
 
-    /* What is no file, such as <stdin>, has no name to start from. */
+    /* A path such as <stdin> gives no name to suggest. */
     if (prefix == NULL && *stem == '<')
         stem = "machine";
     stem = prefix != NULL ? prefix : stem;
     make_word(stem, strcspn(stem, "."), false, name, sizeof name);
     make_word(stem, strcspn(stem, "."), true, upper, sizeof upper);
-    det_parse_complain(
+    det_parse_report(
         spec, DET_RULE_NO_NAME, &place,
-        "no #define FSM_NAME: this is a fragment, which cannot run by itself");
+        "no #define FSM_NAME: this is a fragment, which cannot run");
     if (prefix != NULL)
         det_parse_hint(spec, "add the line: #define FSM_NAME %s", name);
     else
@@ -196,9 +195,9 @@ static void check_prefix(struct det_spec *spec, const struct det_node *prefix)
     const char *use = det_name_use(prefix->text);
 
     if (prefix->kind != DET_NODE_NAME) {
-        det_parse_complain(spec, DET_RULE_BAD_NAME, &place, "%s is not a name", prefix->text);
+        det_parse_report(spec, DET_RULE_BAD_NAME, &place, "%s is not a name", prefix->text);
     } else if (use != NULL) {
-        det_parse_complain(
+        det_parse_report(
             spec, DET_RULE_BAD_NAME, &place, "%s is %s and cannot be the prefix of a machine",
             prefix->text, use);
         det_parse_hint(spec, "choose another one, such as #define FSM_PREFIX MY_%s", prefix->text);
@@ -215,9 +214,9 @@ static void check_words(struct det_spec *spec)
     }
     prefix = spec->words[DET_WORD_PREFIX];
     if (spec->words[DET_WORD_NAME] == NULL)
-        complain_name(spec);
+        report_name(spec);
     else if (prefix == NULL)
-        complain_prefix(spec);
+        report_prefix(spec);
     if (prefix != NULL)
         check_prefix(spec, prefix);
 }
@@ -252,11 +251,11 @@ static int open_builder(struct det_spec *spec)
     return 0;
 }
 
-static void pass_complaints(struct det_spec *spec)
+static void pass_findings(struct det_spec *spec)
 {
-    for (const struct det_complaint *complaint = spec->complaints; complaint != NULL;
+    for (const struct det_finding *complaint = spec->complaints; complaint != NULL;
          complaint = complaint->next)
-        det_machine_builder_complain(
+        det_machine_builder_report(
             spec->builder, complaint->rule, &complaint->place, "%s", complaint->text);
 }
 
@@ -270,13 +269,13 @@ int det_parse_findings(struct det_spec *spec)
     r = det_machine_builder_open("worker", spec->allocator, &spec->builder);
     if (r < 0)
         return r;
-    pass_complaints(spec);
+    pass_findings(spec);
     det_build_findings_init(&findings, spec->builder);
     r = det_build_findings_finish(&findings, &spec->diagnostics);
     det_build_findings_deinit(&findings);
     if (r < 0)
         return r;
-    det_parse_settle(spec);
+    det_parse_drop_suspects(spec);
     return spec->error;
 }
 
@@ -290,19 +289,19 @@ static int build_machine(struct det_spec *spec, const struct det_spec_options *o
     det_parse_rows(spec);
     if (spec->error < 0)
         return spec->error;
-    pass_complaints(spec);
+    pass_findings(spec);
     if (options->report_unhandled)
         det_machine_builder_report_unhandled(spec->builder);
     r = det_machine_builder_build(spec->builder, &spec->machine, &spec->diagnostics);
     if (r < 0 && r != DET_ERR_DEFINITION)
         return r;
-    det_parse_settle(spec);
+    det_parse_drop_suspects(spec);
     return spec->error;
 }
 
 static void init_spec(struct det_spec *spec, const struct det_spec_options *options)
 {
-    /* Who writes a spec does not know this address, and so cannot make its names collide. */
+    /* The author of a spec does not know this address, so cannot make names collide. */
     uint64_t seed = (uint64_t)(uintptr_t)spec;
 
     spec->allocator = options->allocator;
@@ -313,7 +312,7 @@ static void init_spec(struct det_spec *spec, const struct det_spec_options *opti
     spec->shared_rows.tail = &spec->shared_rows.first;
     spec->macros_tail = &spec->macros;
     spec->records_tail = &spec->records;
-    spec->complaints_tail = &spec->complaints;
+    spec->findings_tail = &spec->complaints;
     det_map_init(&spec->macro_map, options->allocator, seed, offsetof(struct det_macro, name));
     det_map_init(
         &spec->record_map, options->allocator, seed,
@@ -393,11 +392,6 @@ void det_spec_close(struct det_spec *spec)
         return;
     det_machine_close(spec->machine);
     det_machine_builder_close(spec->builder);
-    det_parse_close(spec);
-}
-
-void det_parse_close(struct det_spec *spec)
-{
     det_map_deinit(&spec->macro_map);
     det_map_deinit(&spec->record_map);
     det_map_deinit(&spec->enum_map);

@@ -127,13 +127,13 @@ struct det_parsed_value {
     const char *name; /* in C; the key in the map */
 };
 
-struct det_complaint {
-    struct det_complaint *next;
+struct det_finding {
+    struct det_finding *next;
     enum det_rule rule;
     struct det_place place;
     const char *text;
     const char *hint;       /* NULL: none */
-    struct det_place other; /* "first said here"; line 0: none */
+    struct det_place other; /* place of the first declaration; line 0: none */
 };
 
 struct det_spec {
@@ -157,9 +157,9 @@ struct det_spec {
     struct det_parsed_record *records, **records_tail;
     struct det_map record_map, enum_map, value_map;
 
-    struct det_complaint *complaints, **complaints_tail;
-    struct det_complaint *complaint; /* the last one; NULL when it was not kept */
-    size_t complaint_count;
+    struct det_finding *complaints, **findings_tail;
+    struct det_finding *complaint; /* the last one; NULL when it was not kept */
+    size_t finding_count;
     uint64_t suspects;   /* a bit for each rule that may be broken only because of unreadable
                           * text */
     bool is_text_broken; /* some rows did not reach the builder */
@@ -175,9 +175,8 @@ struct det_spec {
 
 /* parse.c */
 
-/* Opens and closes an empty spec, for the readers of both languages. */
+/* Opens an empty spec, for the readers of both languages; det_spec_close() closes it. */
 struct det_spec *det_parse_open(const struct det_spec_options *options, enum det_language language);
-void det_parse_close(struct det_spec *spec);
 /* Reads the text and its includes: afterwards rows, macros, words and records are known. The error
  * sticks. Returns false if the text is unreadable, so that nothing is known. */
 bool det_parse_read(struct det_spec *spec, const char *path, const char *text, size_t size);
@@ -190,12 +189,12 @@ const char *const *det_parse_words_of(enum det_language language, unsigned *ret_
 /* Returns zeroed memory of the spec; NULL once an allocation has failed. */
 void *det_parse_alloc(struct det_spec *spec, size_t size);
 struct det_place det_parse_place(const struct det_node *node);
-void det_parse_complain(
+void det_parse_report(
     struct det_spec *spec, enum det_rule rule, const struct det_place *place, const char *format,
     ...) DET_PRINTF(4, 5);
 /* Sets the hint of the last complaint. */
 void det_parse_hint(struct det_spec *spec, const char *format, ...) DET_PRINTF(2, 3);
-/* Sets the place "first said here" of the last complaint. */
+/* Sets the place of the first declaration in the last complaint. */
 void det_parse_other(struct det_spec *spec, const struct det_node *node);
 /* Hints "did you mean ...?" if one of the words is near. */
 void det_parse_hint_nearest(
@@ -225,7 +224,7 @@ const char *const *det_parse_list(
 
 /* parse_record.c: makes records and enums of their rows. */
 void det_parse_records(struct det_spec *spec);
-/* Returns NULL, with a complaint at the node, if there is none. */
+/* Returns the record with this name; NULL, with a report at the node, if there is none. */
 const struct det_record *det_parse_record_of(struct det_spec *spec, const struct det_node *node);
 
 /* parse_word.c: passes the words of the machine to the builder. */
@@ -248,8 +247,8 @@ void det_parse_suspect_after(struct det_spec *spec, enum det_rule rule);
 /* The same for all findings that unreadable text may cause. */
 void det_parse_suspect_all(struct det_spec *spec);
 /* Declares everything that broken rows still show. */
-void det_parse_salvage(struct det_spec *spec);
+void det_parse_declare_broken(struct det_spec *spec);
 /* Drops suspect diagnostics, and adds our hints. */
-void det_parse_settle(struct det_spec *spec);
+void det_parse_drop_suspects(struct det_spec *spec);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 
 struct unit {
@@ -46,7 +47,8 @@ struct det_take det_take_start(
     struct det_place place = det_parse_place(call);
     char count[32];
 
-    /* Its mistake was already reported. */
+    det_assert(kind->least <= kind->most);
+    /* The mistake in the row was already reported. */
     if (call->is_broken) {
         take.failed = true;
         take.next = NULL;
@@ -55,7 +57,7 @@ struct det_take det_take_start(
     if (call->argument_count >= kind->least && call->argument_count <= kind->most)
         return take;
     describe_count(kind, count, sizeof count);
-    det_parse_complain(
+    det_parse_report(
         spec, DET_RULE_ROW_ARGUMENTS, &place,
         "%s has %u argument%s instead of %s; it is written %s", call->text, call->argument_count,
         det_plural(call->argument_count), count, kind->form);
@@ -81,7 +83,7 @@ void det_take_fail(struct det_take *take, const struct det_node *node, const cha
 
     if (!take->failed) {
         describe_node(node, found, sizeof found);
-        det_parse_complain(
+        det_parse_report(
             take->spec, DET_RULE_ROW_ARGUMENTS, &place, "argument %u of %s is %s, not %s",
             take->index, take->call->text, what, found);
     }
@@ -92,7 +94,7 @@ static void fail_name(struct det_take *take, const struct det_node *node, const 
 {
     struct det_place place = det_parse_place(node);
 
-    det_parse_complain(
+    det_parse_report(
         take->spec, DET_RULE_BAD_NAME, &place, "%.*s %s", DET_NAME_MAX, node->text, problem);
     take->failed = true;
 }
@@ -117,7 +119,7 @@ static bool is_single_name(struct det_take *take, const struct det_node *node, c
             det_parse_hint(
                 take->spec, "names are written without quotes: %.*s", DET_NAME_MAX, node->text);
     } else if (det_map_get(&take->spec->macro_map, node->text) != NULL) {
-        det_parse_complain(
+        det_parse_report(
             take->spec, DET_RULE_ROW_ARGUMENTS, &place,
             "%.64s is a list; lists are allowed in ANY(...), and in rows that end with a list",
             node->text);
@@ -288,7 +290,7 @@ static void hint_duration(struct det_take *take, const struct det_node *node)
         det_parse_hint(take->spec, "did you mean %s(...)?", unit);
 }
 
-/* 0 when the node is no duration. */
+/* Returns 0 if the node is not a duration. */
 static det_time duration_of(const struct det_node *node)
 {
     uint64_t number;
@@ -315,12 +317,12 @@ det_time det_take_duration(struct det_take *take)
     duration = duration_of(node);
     if (duration == 0) {
         place = det_parse_place(node);
-        det_parse_complain(
+        det_parse_report(
             take->spec, DET_RULE_BAD_DURATION, &place,
             "argument %u of %s is a duration such as SECONDS(3), more than 0 and at most ten years",
             take->index, take->call->text);
         hint_duration(take, node);
-        /* There will be no machine, but the rest of the row is judged as if it had one. */
+        /* The build fails; the rest of the row is still checked, as if it had a duration. */
         duration = DET_SECOND;
     }
     take->index++;

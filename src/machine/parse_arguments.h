@@ -10,6 +10,7 @@
 
 #include "machine/parse.h"
 
+/* The arguments of one call, in reading order. */
 struct det_take {
     struct det_spec *spec;
     const struct det_node *call;
@@ -18,28 +19,28 @@ struct det_take {
     bool failed;
 };
 
-/* Complains when the number of arguments does not suit the kind. */
+/* Starts with the first argument; reports a number of arguments that does not fit the kind. */
 struct det_take det_take_start(
     struct det_spec *spec, const struct det_node *call, const struct det_row_kind *kind);
-/* `what` completes "argument 2 of ON is ...". */
+/* Reports the node; `what` completes "argument 2 of ON is ..., not ...". */
 void det_take_fail(struct det_take *take, const struct det_node *node, const char *what);
 const char *det_take_name(struct det_take *take, const char *what);
-/* NULL without a complaint when no argument is left. */
+/* Returns NULL, without a report, if no argument is left. */
 const char *det_take_name_if_any(struct det_take *take, const char *what);
-/* The node of a name, for those who look it up. */
+/* Returns the node of a name, for callers that resolve it. */
 const struct det_node *det_take_node(struct det_take *take, const char *what);
-/* A name or ANY(...). */
+/* Reads a name or ANY(...). */
 const char *const *det_take_names(struct det_take *take, const char *what);
-/* All that is left; NULL when nothing is. */
+/* Reads all arguments that are left; NULL if there are none. */
 const char *const *det_take_rest(struct det_take *take, const char *what);
 const char *det_take_string(struct det_take *take, const char *what);
-/* From 1 to `most`. */
+/* Reads a number from 1 to `most`. */
 uint32_t det_take_number(struct det_take *take, uint32_t most, const char *what);
-/* The index of the word, which is one of `count`; -1 after a failure. */
+/* Returns the index of the word in `words`; -1 after a failure. */
 int det_take_word(struct det_take *take, const char *const *words, size_t count, const char *what);
-/* A wrong one is complained about, and is a second. */
+/* Reads a duration; after a report it is one second, so that the row can be checked further. */
 det_time det_take_duration(struct det_take *take);
-/* DURATION, EVENT[, fill]. */
+/* Reads DURATION, EVENT[, fill]. */
 struct det_timeout_row det_take_timeout(struct det_take *take);
 
 #endif

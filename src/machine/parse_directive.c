@@ -55,13 +55,14 @@ void det_reader_enter(struct det_reader *reader, const struct det_node *name, bo
     struct det_source *source;
 
     if (path == NULL || name->text[0] == '\0' || memchr(name->at, '\\', name->width) != NULL) {
-        det_parse_complain(spec, DET_RULE_BAD_INCLUDE, &place, "this is not the name of a file");
+        det_parse_report(spec, DET_RULE_BAD_INCLUDE, &place, "this is not the name of a file");
     } else if (is_open(reader, path)) {
-        det_parse_complain(spec, DET_RULE_BAD_INCLUDE, &place, "%s includes itself", path);
+        det_parse_report(spec, DET_RULE_BAD_INCLUDE, &place, "%s includes itself", path);
     } else if (reader->depth == DET_SPEC_INCLUDE_MAX) {
-        det_parse_complain(
+        det_parse_report(
             spec, DET_RULE_BAD_INCLUDE, &place,
-            "%s lies too deep: files include files at most %d deep", path, DET_SPEC_INCLUDE_MAX);
+            "%s is nested too deep: files include files at most %d deep", path,
+            DET_SPEC_INCLUDE_MAX);
     } else if (!is_of_records || det_source_of_records(spec, path) == NULL) {
         source = det_source_read(spec, path, &place);
         if (source == NULL)
@@ -76,16 +77,16 @@ static bool is_at_line_end(struct det_reader *reader)
     return det_reader_token_is(reader, DET_TOKEN_END) || det_reader_token_of(reader)->starts_line;
 }
 
-/* Something else, or nothing, stands behind `word`. */
-static void complain_behind(
+/* Reports wrong or missing text after `word`. */
+static void report_text_after(
     struct det_reader *reader, const struct det_node *word, const char *problem)
 {
     struct det_place place = det_parse_place(word);
 
     if (is_at_line_end(reader))
-        det_parse_complain(reader->spec, DET_RULE_SYNTAX, &place, "%s", problem);
+        det_parse_report(reader->spec, DET_RULE_SYNTAX, &place, "%s", problem);
     else
-        det_reader_complain_syntax(reader, problem);
+        det_reader_report_syntax(reader, problem);
 }
 
 static void read_include(struct det_reader *reader, const struct det_node *word)
@@ -93,14 +94,14 @@ static void read_include(struct det_reader *reader, const struct det_node *word)
     struct det_node *name;
 
     if (!det_reader_is_on_line(reader, DET_TOKEN_STRING)) {
-        complain_behind(reader, word, "expected a file name in double quotes after #include");
+        report_text_after(reader, word, "expected a file name in double quotes after #include");
         det_reader_skip_line(reader);
         return;
     }
     name = det_reader_new_node(reader, DET_NODE_STRING);
     det_reader_advance(reader);
     if (!is_at_line_end(reader)) {
-        det_reader_complain_syntax(reader, "expected the end of the line after the file name");
+        det_reader_report_syntax(reader, "expected the end of the line after the file name");
         det_reader_skip_line(reader);
     }
     if (name != NULL)
@@ -124,7 +125,7 @@ static void define_macro(struct det_reader *reader, struct det_node *name, struc
 
     if (known != NULL) {
         if (!is_same_list(known->members, members))
-            det_reader_complain_at(reader, name, " is defined twice with different text");
+            det_reader_report_at(reader, name, " is defined twice with different text");
         return;
     }
     macro = det_parse_alloc(spec, sizeof *macro);
@@ -153,20 +154,22 @@ static int find_word(const struct det_reader *reader, const char *name)
     return -1;
 }
 
-/* The value is kept for the word that was probably meant, so that it is not missed as well. */
+/* Stores the value for the word that was probably meant, so that it is not reported as missing. */
 static void guess_word(struct det_reader *reader, struct det_node *name, struct det_node *value)
 {
     unsigned count;
     const char *const *names = det_parse_words_of(reader->spec->language, &count);
     int nearest = det_text_nearest(name->text, names, count);
 
-    det_reader_complain_at(
+    det_reader_report_at(
         reader, name,
         reader->spec->language == DET_LANGUAGE_WORKER
-            ? " is no word of a worker: there are WORKER_NAME, WORKER_PREFIX, WORKER_DESIRED, "
+            ? " is not a word of a worker: the words are WORKER_NAME, WORKER_PREFIX, "
+              "WORKER_DESIRED, "
               "WORKER_OBSERVED, WORKER_CONFIG, WORKER_DEPS, WORKER_DERIVE, WORKER_CHILDREN, "
               "WORKER_EVERY, WORKER_TIMEOUT, WORKER_ERRORS and WORKER_BLIND"
-            : " is no word of a spec: there are FSM_NAME, FSM_PREFIX, FSM_VERSION, FSM_DATA, "
+            : " is not a word of a spec: the words are FSM_NAME, FSM_PREFIX, FSM_VERSION, "
+              "FSM_DATA, "
               "FSM_UNHANDLED, FSM_CONTEXT and FSM_HANDLER");
     det_parse_hint_nearest(reader->spec, name->text, names, count);
     if (nearest >= 0 && reader->depth == 1)
@@ -180,20 +183,20 @@ static void define_word(struct det_reader *reader, struct det_node *name, struct
     if (word < 0)
         guess_word(reader, name, value);
     else if (reader->depth > 1)
-        det_reader_complain_at(
+        det_reader_report_at(
             reader, name,
             reader->spec->language == DET_LANGUAGE_WORKER
-                ? " belongs into the worker's own file, not into a fragment"
-                : " belongs into the machine's own file, not into a fragment");
+                ? " belongs in the worker's own file, not in a fragment"
+                : " belongs in the machine's own file, not in a fragment");
     else if (value->next != NULL)
-        det_reader_complain_at(reader, value->next, " is one too many: the word has one value");
+        det_reader_report_at(reader, value->next, " is one too many: the word has one value");
     else if (reader->spec->words[word] == NULL)
         reader->spec->words[word] = value;
     else if (!is_same_list(reader->spec->words[word], value))
-        det_reader_complain_at(reader, name, " is defined twice with different text");
+        det_reader_report_at(reader, name, " is defined twice with different text");
 }
 
-/* NAME or NUMBER, with commas between; NULL after a complaint. */
+/* Reads a list of names or numbers with commas; NULL after a report. */
 static struct det_node *read_members(struct det_reader *reader, const struct det_node *name)
 {
     struct det_node *first = NULL, **tail = &first;
@@ -202,7 +205,7 @@ static struct det_node *read_members(struct det_reader *reader, const struct det
         bool is_name = det_reader_is_on_line(reader, DET_TOKEN_NAME);
 
         if (!is_name && !det_reader_is_on_line(reader, DET_TOKEN_NUMBER)) {
-            complain_behind(reader, name, "expected names separated by commas after #define");
+            report_text_after(reader, name, "expected names separated by commas after #define");
             return NULL;
         }
         *tail = det_reader_new_node(reader, is_name ? DET_NODE_NAME : DET_NODE_NUMBER);
@@ -213,27 +216,27 @@ static struct det_node *read_members(struct det_reader *reader, const struct det
         if (is_at_line_end(reader))
             return first;
         if (!det_reader_token_is(reader, DET_TOKEN_COMMA)) {
-            det_reader_complain_syntax(reader, "a comma is missing in the list");
+            det_reader_report_syntax(reader, "a comma is missing in the list");
             return NULL;
         }
         det_reader_advance(reader);
     }
 }
 
-/* What stands behind WORKER_EVERY and WORKER_TIMEOUT; NULL after a complaint. */
+/* Reads the value of WORKER_EVERY and WORKER_TIMEOUT; NULL after a report. */
 static struct det_node *read_duration(struct det_reader *reader, const struct det_node *word)
 {
     static const char problem[] = "expected a duration such as SECONDS(5)";
     struct det_node *call;
 
     if (!det_reader_is_on_line(reader, DET_TOKEN_NAME)) {
-        complain_behind(reader, word, problem);
+        report_text_after(reader, word, problem);
         return NULL;
     }
     call = det_reader_new_node(reader, DET_NODE_CALL);
     det_reader_advance(reader);
     if (call == NULL || !det_reader_is_on_line(reader, DET_TOKEN_OPEN)) {
-        complain_behind(reader, word, problem);
+        report_text_after(reader, word, problem);
         return NULL;
     }
     det_reader_advance(reader);
@@ -243,15 +246,15 @@ static struct det_node *read_duration(struct det_reader *reader, const struct de
         det_reader_advance(reader);
     }
     if (call->arguments == NULL || !det_reader_is_on_line(reader, DET_TOKEN_CLOSE)) {
-        complain_behind(reader, word, problem);
+        report_text_after(reader, word, problem);
         return NULL;
     }
     det_reader_advance(reader);
     return call;
 }
 
-/* What stands behind the word of a worker: nothing, a duration or a name. A word that has nothing
- * stands for itself. */
+/* Reads the value of a worker's word: nothing, a duration or a name. A word without a value gets
+ * its own name. */
 static struct det_node *read_value(struct det_reader *reader, struct det_node *name)
 {
     int word = find_word(reader, name->text);
@@ -265,12 +268,12 @@ static struct det_node *read_value(struct det_reader *reader, struct det_node *n
         value = det_reader_new_node(reader, DET_NODE_NAME);
         det_reader_advance(reader);
     } else {
-        complain_behind(reader, name, "expected one name after the word");
+        report_text_after(reader, name, "expected one name after the word");
         return NULL;
     }
     if (value == NULL || is_at_line_end(reader))
         return value;
-    det_reader_complain_syntax(
+    det_reader_report_syntax(
         reader,
         is_flag(word) ? "unexpected text after this word" : "unexpected text after the value");
     return NULL;
@@ -280,7 +283,7 @@ static bool is_list_of_names(struct det_reader *reader, const struct det_node *m
 {
     for (; members != NULL; members = members->next) {
         if (members->kind != DET_NODE_NAME) {
-            det_reader_complain_at(reader, members, " is not a name: a macro is a list of names");
+            det_reader_report_at(reader, members, " is not a name: a macro is a list of names");
             return false;
         }
     }
@@ -294,7 +297,7 @@ static bool is_word(const struct det_reader *reader, const struct det_node *name
     return strncmp(name->text, prefix, strlen(prefix)) == 0;
 }
 
-/* What a #define that is well formed means. */
+/* Applies a well-formed #define. */
 static void define_name(struct det_reader *reader, struct det_node *name, struct det_node *members)
 {
     enum det_language language = reader->spec->language;
@@ -304,7 +307,7 @@ static void define_name(struct det_reader *reader, struct det_node *name, struct
     else if (
         det_row_find_in(language, name->text, name->width) >= 0 ||
         det_row_is_extra(language, name->text))
-        det_reader_complain_at(reader, name, " is a word of the language, not a list");
+        det_reader_report_at(reader, name, " is a word of the language, not a list");
     else if (is_list_of_names(reader, members))
         define_macro(reader, name, members);
 }
@@ -315,7 +318,7 @@ static void read_define(struct det_reader *reader, const struct det_node *word)
     bool is_function;
 
     if (!det_reader_is_on_line(reader, DET_TOKEN_NAME)) {
-        complain_behind(reader, word, "expected a name after #define");
+        report_text_after(reader, word, "expected a name after #define");
         det_reader_skip_line(reader);
         return;
     }
@@ -323,7 +326,7 @@ static void read_define(struct det_reader *reader, const struct det_node *word)
     is_function = det_reader_token_text(reader)[det_reader_token_of(reader)->length] == '(';
     det_reader_advance(reader);
     if (name != NULL && is_function)
-        det_reader_complain_at(reader, name, " has arguments: a macro is a list of names");
+        det_reader_report_at(reader, name, " has arguments: a macro is a list of names");
     else if (name != NULL && reader->spec->language == DET_LANGUAGE_WORKER && is_word(reader, name))
         members = read_value(reader, name);
     else if (name != NULL)
@@ -356,7 +359,7 @@ void det_reader_read_directive(struct det_reader *reader)
         det_reader_advance(reader);
         read_include(reader, word);
     } else {
-        complain_behind(reader, word, "a spec has #define and #include, and no other line with #");
+        report_text_after(reader, word, "only #define and #include may follow a # in a spec");
         hint_directive(reader);
         det_reader_skip_line(reader);
     }

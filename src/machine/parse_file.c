@@ -10,31 +10,32 @@
  *     include = "#include" STRING                                 on one line
  *
  * Invariants:
- *   1. files and brackets are kept on stacks of fixed height, nothing calls itself;
- *   2. after a mistake reading goes on at the next #, or at a row word with its parenthesis, which
- *      cannot stand inside a row;
- *   3. every loop takes a token, so that the time is linear in the text. */
+ *   1. files and brackets are kept on stacks of fixed height, no function is recursive;
+ *   2. after a mistake reading continues at the next #, or at a row word with its parenthesis,
+ *      which cannot be inside a row;
+ *   3. every loop consumes a token, so the time is linear in the text. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "machine/parse_reader.h"
 
-/* A row, an extra, a duration: three levels are all that a row needs. */
+/* Maximum nesting: a row needs three levels (row, extra, duration). */
 #define NEST_MAX 4
 
-/* The brackets that are open in a row. */
+/* The open brackets of a row. */
 struct nest {
     struct det_node *calls[NEST_MAX];
     struct det_node **tails[NEST_MAX];
     unsigned depth;
 };
 
-static bool complain_nested(struct det_reader *reader)
+static bool report_nested(struct det_reader *reader)
 {
-    det_reader_complain_syntax(reader, "the brackets are too deep");
+    det_reader_report_syntax(reader, "the brackets are nested too deep");
     return false;
 }
 
-/* Adds the current token to the innermost bracket, and opens one when it is a call. */
+/* Adds the current token to the innermost bracket; a call opens another one. */
 static bool read_argument(struct det_reader *reader, struct nest *nest, bool *ret_more)
 {
     unsigned level = nest->depth - 1;
@@ -43,6 +44,7 @@ static bool read_argument(struct det_reader *reader, struct nest *nest, bool *re
                                                                               : DET_NODE_STRING;
     struct det_node *node = det_reader_new_node(reader, kind);
 
+    det_assert(nest->depth > 0 && nest->depth <= NEST_MAX);
     if (node == NULL)
         return false;
     *nest->tails[level] = node;
@@ -53,7 +55,7 @@ static bool read_argument(struct det_reader *reader, struct nest *nest, bool *re
     if (kind != DET_NODE_NAME || !det_reader_token_is(reader, DET_TOKEN_OPEN))
         return true;
     if (nest->depth == NEST_MAX)
-        return complain_nested(reader);
+        return report_nested(reader);
     node->kind = DET_NODE_CALL;
     nest->calls[nest->depth] = node;
     nest->tails[nest->depth++] = &node->arguments;
@@ -69,7 +71,7 @@ static bool is_argument(struct det_reader *reader)
            det_reader_token_is(reader, DET_TOKEN_STRING);
 }
 
-/* What stands behind an argument: a comma, or the end of its bracket. */
+/* Reads the separator after an argument: a comma, or the end of its bracket. */
 static bool read_separator(struct det_reader *reader, struct nest *nest, bool *ret_more)
 {
     *ret_more = det_reader_token_is(reader, DET_TOKEN_COMMA);
@@ -81,16 +83,16 @@ static bool read_separator(struct det_reader *reader, struct nest *nest, bool *r
     return true;
 }
 
-static void complain_unclosed(struct det_reader *reader, const struct det_node *row)
+static void report_unclosed(struct det_reader *reader, const struct det_node *row)
 {
     if (det_reader_token_is(reader, DET_TOKEN_END) || det_reader_token_is(reader, DET_TOKEN_HASH) ||
         det_reader_is_row_start(reader))
-        det_reader_complain_at(reader, row, "( is not closed");
+        det_reader_report_at(reader, row, "( is not closed");
     else
-        det_reader_complain_syntax(reader, "a comma or a closing bracket is missing here");
+        det_reader_report_syntax(reader, "expected a comma or a closing bracket");
 }
 
-/* From the opening bracket to behind the closing one; false after a complaint. */
+/* Reads from the opening bracket to after the closing one; false after a report. */
 static bool read_arguments(struct det_reader *reader, struct det_node *row)
 {
     struct nest nest = { .calls = { row }, .tails = { &row->arguments }, .depth = 1 };
@@ -102,35 +104,35 @@ static bool read_arguments(struct det_reader *reader, struct det_node *row)
         if (wants_argument && !is_argument(reader)) {
             if (det_reader_token_is(reader, DET_TOKEN_COMMA) ||
                 det_reader_token_is(reader, DET_TOKEN_CLOSE))
-                det_reader_complain_syntax(reader, "an argument is missing here");
+                det_reader_report_syntax(reader, "expected an argument");
             else
-                complain_unclosed(reader, row);
+                report_unclosed(reader, row);
             return false;
         }
         if (wants_argument) {
             if (!read_argument(reader, &nest, &wants_argument))
                 return false;
         } else if (!read_separator(reader, &nest, &wants_argument)) {
-            complain_unclosed(reader, row);
+            report_unclosed(reader, row);
             return false;
         }
     }
     return true;
 }
 
-static void complain_unknown_row(struct det_reader *reader, const struct det_node *name)
+static void report_unknown_row(struct det_reader *reader, const struct det_node *name)
 {
     struct det_place place = det_parse_place(name);
     enum det_language language = reader->spec->language;
     int nearest = det_row_nearest_in(language, name->text);
 
     if (det_row_is_extra(language, name->text))
-        det_parse_complain(
-            reader->spec, DET_RULE_UNKNOWN_ROW, &place, "%s is not a row: it stands inside of %s",
+        det_parse_report(
+            reader->spec, DET_RULE_UNKNOWN_ROW, &place, "%s is not a row: it belongs inside of %s",
             name->text, language == DET_LANGUAGE_WORKER ? "STATE or ACTION" : "ON, STAY or STOP");
     else
-        det_parse_complain(
-            reader->spec, DET_RULE_UNKNOWN_ROW, &place, "there is no row %.64s", name->text);
+        det_parse_report(
+            reader->spec, DET_RULE_UNKNOWN_ROW, &place, "unknown row %.64s", name->text);
     if (nearest >= 0)
         det_parse_hint(
             reader->spec, "did you mean %s?", det_row_kind_in(language, (unsigned)nearest)->name);
@@ -141,18 +143,18 @@ static bool is_of_records(const struct det_reader *reader, int row)
     return det_row_kind_in(reader->spec->language, (unsigned)row)->is_of_records;
 }
 
-/* Whether a row of this kind may stand in this file. */
+/* Returns true if a row of this kind is permitted in this file; otherwise reports it. */
 static bool is_known_row(struct det_reader *reader, const struct det_node *name, int row)
 {
     struct det_place place = det_parse_place(name);
 
     if (row < 0) {
-        complain_unknown_row(reader, name);
+        report_unknown_row(reader, name);
         return false;
     }
     if (name->source->is_of_records && !is_of_records(reader, row)) {
-        det_parse_complain(
-            reader->spec, DET_RULE_UNKNOWN_ROW, &place, "%s does not belong into a file of records",
+        det_parse_report(
+            reader->spec, DET_RULE_UNKNOWN_ROW, &place, "%s does not belong in a file of records",
             name->text);
         return false;
     }
@@ -166,8 +168,8 @@ static void add_row(struct det_reader *reader, struct det_node *row)
     struct det_place place = det_parse_place(row);
 
     if (spec->row_count++ == DET_SPEC_ROWS_MAX)
-        det_parse_complain(
-            spec, DET_RULE_TOO_LARGE, &place, "there are more than %d rows", DET_SPEC_ROWS_MAX);
+        det_parse_report(
+            spec, DET_RULE_TOO_LARGE, &place, "the spec has more than %d rows", DET_SPEC_ROWS_MAX);
     if (spec->row_count > DET_SPEC_ROWS_MAX)
         return;
     *rows->tail = row;
@@ -177,23 +179,23 @@ static void add_row(struct det_reader *reader, struct det_node *row)
         det_reader_enter(reader, row->arguments, true);
 }
 
-/* The name behind a row word without its bracket is what it declares. */
-static void complain_no_bracket(struct det_reader *reader, struct det_node *row)
+/* The name after a row word without its bracket is the one that it declares. */
+static void report_no_bracket(struct det_reader *reader, struct det_node *row)
 {
-    det_reader_complain_at(reader, row, " is not a row: expected ( after it");
+    det_reader_report_at(reader, row, " is not a row: expected ( after it");
     if (det_reader_is_on_line(reader, DET_TOKEN_NAME)) {
         row->arguments = det_reader_new_node(reader, DET_NODE_NAME);
         row->argument_count = row->arguments != NULL ? 1 : 0;
     }
 }
 
-/* From behind the word of the row to its end; false after a complaint. */
+/* Reads from after the word of the row to its end; false after a report. */
 static bool read_rest(struct det_reader *reader, struct det_node *row, int kind)
 {
     bool is_known;
 
     if (!det_reader_token_is(reader, DET_TOKEN_OPEN) && kind != DET_ROW_END) {
-        complain_no_bracket(reader, row);
+        report_no_bracket(reader, row);
         det_reader_recover(reader);
         return false;
     }
@@ -205,7 +207,7 @@ static bool read_rest(struct det_reader *reader, struct det_node *row, int kind)
     return is_known;
 }
 
-/* A row with a mistake is kept as one of the kind that was probably meant. */
+/* A row with a misspelt word is stored as the kind that was probably meant. */
 static void read_row(struct det_reader *reader)
 {
     struct det_node *row = det_reader_new_node(reader, DET_NODE_CALL);
@@ -235,8 +237,7 @@ static void read_item(struct det_reader *reader)
     } else if (token->kind == DET_TOKEN_NAME) {
         read_row(reader);
     } else {
-        det_reader_complain_syntax(
-            reader, "a row, a comment, #define or #include is expected here");
+        det_reader_report_syntax(reader, "expected a row, a comment, #define or #include");
         det_reader_advance(reader);
         det_reader_recover(reader);
     }
@@ -252,5 +253,6 @@ bool det_parse_files(struct det_spec *spec, const char *path, const char *text, 
         det_reader_push(&reader, source);
     while (reader.depth > 0 && spec->error == 0)
         read_item(&reader);
+    det_assert(reader.depth == 0 || spec->error < 0);
     return source != NULL;
 }

@@ -4,7 +4,7 @@
 /* parse_file_test.c - files that include files, limits, hostile texts, and no memory. */
 #include "machine/parse_test.h"
 
-/* `head`, `count` times `part`, `tail`; free it. */
+/* Returns `head`, `count` times `part`, `tail`; the caller frees it. */
 static char *repeat(const char *head, const char *part, size_t count, const char *tail)
 {
     size_t size = strlen(head) + strlen(part) * count + strlen(tail) + 1;
@@ -19,8 +19,8 @@ static char *repeat(const char *head, const char *part, size_t count, const char
     return text;
 }
 
-/* What a text is told, among other things perhaps. */
-static void is_told(const char *text, enum det_rule rule, const char *part)
+/* Expects a finding, perhaps among others. */
+static void is_reported(const char *text, enum det_rule rule, const char *part)
 {
     struct det_spec *spec = test_spec(text);
 
@@ -30,7 +30,7 @@ static void is_told(const char *text, enum det_rule rule, const char *part)
     det_spec_close(spec);
 }
 
-static void a_fragment_counts_as_if_it_stood_there(void **state)
+static void included_fragment_is_read_in_place(void **state)
 {
     static const struct test_file known[] = {
         { "specs/parts/a.fsm", "STATE(A, a)\n#include \"b.fsm\"\n#include \"../c.fsm\"\n", 0 },
@@ -70,7 +70,7 @@ static void places_name_the_included_file(void **state)
         "ON has 2 arguments");
 }
 
-static void a_fragment_that_is_included_twice_counts_twice(void **state)
+static void fragment_included_twice_duplicates_its_rows(void **state)
 {
     static const struct test_file known[] = { { "specs/a.fsm", MOVE, 0 }, { NULL, NULL, 0 } };
     struct det_spec *spec =
@@ -114,12 +114,12 @@ static void files_nest_sixteen_deep(void **state)
     }
     test_only(
         ORDER "#include \"0\"\n", files, DET_RULE_BAD_INCLUDE, "specs/14:1:10",
-        "specs/15 lies too deep: files include files at most 16 deep");
+        "specs/15 is nested too deep: files include files at most 16 deep");
     texts[DET_SPEC_INCLUDE_MAX - 2][0] = '\0';
     det_spec_close(test_spec_of(ORDER "#include \"0\"\n", files));
 }
 
-static void files_that_cannot_be_read_are_told(void **state)
+static void unreadable_included_files_are_reported(void **state)
 {
     static const struct test_file known[] = {
         { "specs/io.fsm", NULL, DET_ERR_IO },
@@ -130,10 +130,10 @@ static void files_that_cannot_be_read_are_told(void **state)
     (void)state;
     test_only(
         ORDER "#include \"x.fsm\"\n", known, DET_RULE_BAD_INCLUDE, "specs/order.fsm:7:10",
-        "there is no file specs/x.fsm");
+        "specs/x.fsm does not exist");
     test_only(
         ORDER "USES(\"x.rec\")\n", known, DET_RULE_BAD_INCLUDE, "specs/order.fsm:7:6",
-        "there is no file specs/x.rec");
+        "specs/x.rec does not exist");
     test_only(
         ORDER "#include \"io.fsm\"\n", known, DET_RULE_BAD_INCLUDE, "specs/order.fsm:7:10",
         "cannot read specs/io.fsm: input or output failed");
@@ -172,7 +172,7 @@ static void a_name_of_a_file_is_bounded(void **state)
     char *text = repeat(ORDER "#include \"", "x", 5000, "\"\n");
 
     (void)state;
-    is_told(text, DET_RULE_BAD_INCLUDE, "this is not the name of a file");
+    is_reported(text, DET_RULE_BAD_INCLUDE, "this is not the name of a file");
     free(text);
 }
 
@@ -203,7 +203,9 @@ static void only_include_and_define_are_known(void **state)
     test_only(
         ORDER "#define ORDER_A 1\n", NULL, DET_RULE_SYNTAX, "specs/order.fsm:7:17",
         "1 is not a name");
-    test_only(ORDER "#\n", NULL, DET_RULE_SYNTAX, "specs/order.fsm:7:1", "no other line with #");
+    test_only(
+        ORDER "#\n", NULL, DET_RULE_SYNTAX, "specs/order.fsm:7:1",
+        "only #define and #include may follow a #");
 }
 
 static void a_file_has_a_largest_size(void **state)
@@ -242,25 +244,25 @@ static void all_files_together_have_a_largest_size(void **state)
     free(many);
 }
 
-static void rows_and_lists_have_largest_numbers(void **state)
+static void number_of_rows_and_list_members_is_limited(void **state)
 {
     char *text = repeat(ORDER, "GUARD(g)", DET_SPEC_ROWS_MAX - 4, "");
 
     (void)state;
-    is_told(text, DET_RULE_DUPLICATE_NAME, "g is already a guard");
+    is_reported(text, DET_RULE_DUPLICATE_NAME, "g is already a guard");
     free(text);
     text = repeat(ORDER "GUARD(a)", "GUARD(g)", DET_SPEC_ROWS_MAX - 4, "");
-    is_told(text, DET_RULE_TOO_LARGE, "more than 20000 rows");
+    is_reported(text, DET_RULE_TOO_LARGE, "more than 20000 rows");
     free(text);
     text = repeat(ORDER "GROUP(x", ", PENDING", DET_LIST_MAX + 1, ")");
-    is_told(text, DET_RULE_TOO_LARGE, "the list in GROUP has more than 64 names");
+    is_reported(text, DET_RULE_TOO_LARGE, "the list in GROUP has more than 64 names");
     free(text);
     text = repeat(ORDER "#define ORDER_A PAID", ", PENDING", DET_LIST_MAX, "\n");
-    is_told(text, DET_RULE_TOO_LARGE, "ORDER_A has more than 64 names");
+    is_reported(text, DET_RULE_TOO_LARGE, "ORDER_A has more than 64 names");
     free(text);
 }
 
-static void macros_cannot_make_a_small_text_huge(void **state)
+static void macro_expansion_is_bounded(void **state)
 {
     char *text = repeat(
         ORDER "#define ORDER_A PENDING", ", PENDING", 63, "\n#define ORDER_B ORDER_A, ORDER_A\n");
@@ -268,12 +270,12 @@ static void macros_cannot_make_a_small_text_huge(void **state)
     char *rows = malloc(DET_SPEC_SIZE_MAX);
 
     (void)state;
-    is_told(text, DET_RULE_TOO_LARGE, "ORDER_B has more than 64 names");
+    is_reported(text, DET_RULE_TOO_LARGE, "ORDER_B has more than 64 names");
     assert_non_null(rows);
     (void)snprintf(rows, used + 1, "%s", text);
     for (int i = 0; i < 4200; i++)
         used += (size_t)snprintf(rows + used, DET_SPEC_SIZE_MAX - used, "GROUP(x%d, ORDER_A)\n", i);
-    is_told(rows, DET_RULE_TOO_LARGE, "all lists together have more than 262144 names");
+    is_reported(rows, DET_RULE_TOO_LARGE, "all lists together have more than 262144 names");
     free(rows);
     free(text);
 }
@@ -298,7 +300,7 @@ static void long_chains_of_macros_are_walked(void **state)
     free(text);
 }
 
-static void hostile_texts_are_told_and_end(void **state)
+static void hostile_texts_are_reported_and_parsing_ends(void **state)
 {
     static const struct {
         const char *head, *part;
@@ -320,7 +322,7 @@ static void hostile_texts_are_told_and_end(void **state)
         char *text =
             repeat(texts[i].head, texts[i].part, (size_t)40 * 1024 / strlen(texts[i].part), "");
 
-        is_told(text, texts[i].rule, "");
+        is_reported(text, texts[i].rule, "");
         free(text);
     }
 }
@@ -362,8 +364,8 @@ static int read_all(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-/* Memory comes in chunks; the longer path moves their borders, until every block was at one. */
-static void no_memory_leaves_nothing_behind(void **state)
+/* Arenas allocate chunks; the longer path moves their borders, until each block was at one. */
+static void spec_reading_survives_every_failed_allocation(void **state)
 {
     static const char *const texts[] = {
         ORDER "#include \"a.fsm\"\nUSES(\"b.rec\")\nEVENT(GO, go, r)\n"
@@ -395,23 +397,23 @@ static void no_memory_leaves_nothing_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fragment_counts_as_if_it_stood_there),
+        cmocka_unit_test(included_fragment_is_read_in_place),
         cmocka_unit_test(places_name_the_included_file),
-        cmocka_unit_test(a_fragment_that_is_included_twice_counts_twice),
+        cmocka_unit_test(fragment_included_twice_duplicates_its_rows),
         cmocka_unit_test(a_file_that_includes_itself_is_refused),
         cmocka_unit_test(files_nest_sixteen_deep),
-        cmocka_unit_test(files_that_cannot_be_read_are_told),
+        cmocka_unit_test(unreadable_included_files_are_reported),
         cmocka_unit_test(a_reader_without_memory_is_a_failure),
         cmocka_unit_test(a_name_of_a_file_is_bounded),
         cmocka_unit_test(only_include_and_define_are_known),
         cmocka_unit_test(a_file_has_a_largest_size),
         cmocka_unit_test(all_files_together_have_a_largest_size),
-        cmocka_unit_test(rows_and_lists_have_largest_numbers),
-        cmocka_unit_test(macros_cannot_make_a_small_text_huge),
+        cmocka_unit_test(number_of_rows_and_list_members_is_limited),
+        cmocka_unit_test(macro_expansion_is_bounded),
         cmocka_unit_test(long_chains_of_macros_are_walked),
-        cmocka_unit_test(hostile_texts_are_told_and_end),
+        cmocka_unit_test(hostile_texts_are_reported_and_parsing_ends),
         cmocka_unit_test(more_mistakes_than_are_shown_are_counted),
-        cmocka_unit_test(no_memory_leaves_nothing_behind),
+        cmocka_unit_test(spec_reading_survives_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,23 +3,24 @@
 
 /* parse_list.c - list macros, and the lists of names that rows have.
  *
- * A macro is made flat once, after the macros in it, by a walk that keeps its way back in the
- * macros themselves:
+ * A macro is flattened once, after the macros in it, by a walk that stores its way back in the
+ * macros:
  *
  *     NEW --met--> OPEN --all members are flat--> DONE
  *
  * Meeting an OPEN macro means that it contains itself. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "machine/parse.h"
 
-static void complain_macro(
+static void report_macro(
     struct det_spec *spec, enum det_rule rule, const struct det_node *node, const char *problem)
 {
     struct det_place place = det_parse_place(node);
 
-    det_parse_complain(spec, rule, &place, "%.*s %s", DET_NAME_MAX, node->text, problem);
+    det_parse_report(spec, rule, &place, "%.*s %s", DET_NAME_MAX, node->text, problem);
 }
 
 static uint64_t count_members(const struct det_spec *spec, const struct det_macro *macro)
@@ -34,7 +35,7 @@ static uint64_t count_members(const struct det_spec *spec, const struct det_macr
     return count;
 }
 
-/* One for all uses of the member, however deep. */
+/* All uses of the member share one origin, at any depth. */
 static struct det_build_origin *new_origin(struct det_spec *spec, const struct det_node *member)
 {
     struct det_build_origin *origin = det_parse_alloc(spec, sizeof *origin);
@@ -49,9 +50,10 @@ static void flatten_macro(struct det_spec *spec, struct det_macro *macro)
 {
     uint64_t count = count_members(spec, macro);
 
+    det_assert(macro->state == DET_MACRO_OPEN && macro->cursor == NULL && macro->flat_count == 0);
     macro->state = DET_MACRO_DONE;
     if (count > DET_LIST_MAX) {
-        complain_macro(spec, DET_RULE_TOO_LARGE, macro->at, "has more than 64 names");
+        report_macro(spec, DET_RULE_TOO_LARGE, macro->at, "has more than 64 names");
         return;
     }
     macro->flat = det_parse_alloc(spec, (size_t)(count + 1) * sizeof(struct det_build_origin *));
@@ -65,6 +67,7 @@ static void flatten_macro(struct det_spec *spec, struct det_macro *macro)
         if (inner == NULL)
             macro->flat[macro->flat_count++] = new_origin(spec, node);
     }
+    det_assert(macro->flat_count == count);
 }
 
 static void open_macro(struct det_macro *macro, struct det_macro *parent)
@@ -74,7 +77,7 @@ static void open_macro(struct det_macro *macro, struct det_macro *parent)
     macro->parent = parent;
 }
 
-/* Takes one member of `macro`; returns the macro to go on with. */
+/* Processes one member of `macro`; returns the macro to continue with. */
 static struct det_macro *take_member(struct det_spec *spec, struct det_macro *macro)
 {
     const struct det_node *node = macro->cursor;
@@ -89,7 +92,7 @@ static struct det_macro *take_member(struct det_spec *spec, struct det_macro *ma
     if (inner == NULL || inner->state == DET_MACRO_DONE)
         return macro;
     if (inner->state == DET_MACRO_OPEN) {
-        complain_macro(spec, DET_RULE_SYNTAX, node, "is a list that contains itself");
+        report_macro(spec, DET_RULE_SYNTAX, node, "is a list that contains itself");
         return macro;
     }
     open_macro(inner, macro);
@@ -105,7 +108,7 @@ static void check_prefix(struct det_spec *spec, const struct det_macro *macro)
     if (prefix == NULL ||
         (strncmp(macro->name, prefix->text, length) == 0 && macro->name[length] == '_'))
         return;
-    det_parse_complain(
+    det_parse_report(
         spec, DET_RULE_GROUP_NAME, &place,
         "the list %.*s does not begin with %.*s_, and stays defined in C", DET_NAME_MAX,
         macro->name, DET_NAME_MAX, prefix->text);
@@ -122,10 +125,11 @@ void det_parse_macros(struct det_spec *spec)
         open_macro(macro, NULL);
         while (current != NULL && spec->error == 0)
             current = take_member(spec, current);
+        det_assert(macro->state == DET_MACRO_DONE || spec->error < 0);
     }
 }
 
-/* A node for a member of a macro, at the place where the macro is used. */
+/* Makes a node for a member of a macro, at the place where the macro is used. */
 static const char *member_at(
     struct det_spec *spec, const struct det_node *use, struct det_build_origin *origin)
 {
@@ -137,21 +141,21 @@ static const char *member_at(
     *node = *use;
     node->kind = DET_NODE_NAME;
     node->origin = origin;
-    /* The copy may have brought the first bytes of another text along. */
+    /* The node was copied with the first bytes of another text. */
     memcpy(node->text, origin->given, length + 1);
     return node->text;
 }
 
-static void complain_list(
+static void report_list(
     struct det_spec *spec, enum det_rule rule, const struct det_node *node, const char *call,
     const char *problem)
 {
     struct det_place place = det_parse_place(node);
 
-    det_parse_complain(spec, rule, &place, "the list in %s %s", call, problem);
+    det_parse_report(spec, rule, &place, "the list in %s %s", call, problem);
 }
 
-/* How many names the list comes to; DET_LIST_MAX + 1 when that is too many. */
+/* Returns the number of names in the expanded list; DET_LIST_MAX + 1 if there are too many. */
 static uint32_t count_names(struct det_spec *spec, const struct det_node *first)
 {
     uint32_t count = 0;
@@ -173,7 +177,7 @@ static bool are_names(
 
         if (first->kind == DET_NODE_NAME)
             continue;
-        det_parse_complain(
+        det_parse_report(
             spec, DET_RULE_ROW_ARGUMENTS, &place, "%s has names only: %s", call->text, what);
         return false;
     }
@@ -190,14 +194,14 @@ const char *const *det_parse_list(
     if (!are_names(spec, call, first, what))
         return NULL;
     if (count > DET_LIST_MAX) {
-        complain_list(spec, DET_RULE_TOO_LARGE, first, call->text, "has more than 64 names");
+        report_list(spec, DET_RULE_TOO_LARGE, first, call->text, "has more than 64 names");
         return NULL;
     }
     spec->member_count += count;
     if (spec->member_count > DET_PARSE_MEMBERS_MAX) {
-        complain_list(
+        report_list(
             spec, DET_RULE_TOO_LARGE, first, call->text,
-            "is too much: all lists together have more than 262144 names");
+            "is too long: all lists together have more than 262144 names");
         return NULL;
     }
     names = det_parse_alloc(spec, (count + 1) * sizeof *names);
@@ -209,5 +213,6 @@ const char *const *det_parse_list(
         if (macro == NULL)
             names[used++] = first->text;
     }
+    det_assert(names == NULL || used == count);
     return spec->error == 0 ? names : NULL;
 }

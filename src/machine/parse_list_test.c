@@ -6,7 +6,7 @@
 
 static void list_macros_nest_and_come_out_flat(void **state)
 {
-    /* Also where the macro stands behind its use, as in C, where the file is read many times. */
+    /* Also if the macro follows its use, as in C, where the file is read many times. */
     struct det_spec *spec = test_spec(HEAD BASE "STATE(DONE, done)\nGROUP(all, ORDER_ALL)\n" MOVE
                                                 "ON(PAID, PAY, DONE)\n"
                                                 "#define ORDER_ALL ORDER_OPEN, DONE\n"
@@ -24,7 +24,7 @@ static void list_macros_nest_and_come_out_flat(void **state)
     det_spec_close(spec);
 }
 
-static void a_wrong_member_of_a_macro_is_told_once_where_it_stands(void **state)
+static void wrong_macro_member_is_reported_once_at_its_place(void **state)
 {
     struct det_spec *spec =
         test_spec(ORDER "#define ORDER_X NOBODY, PAI\n#define ORDER_Y PENDING, ORDER_X\n"
@@ -45,7 +45,7 @@ static void a_wrong_member_of_a_macro_is_told_once_where_it_stands(void **state)
     det_spec_close(spec);
 }
 
-static void a_macro_used_for_things_of_two_kinds_is_told_for_each(void **state)
+static void macro_used_for_two_kinds_is_reported_for_each(void **state)
 {
     struct det_spec *spec =
         test_spec(ORDER "#define ORDER_X NOBODY\nSTAY(ANY(ORDER_X), ANY(ORDER_X))\n");
@@ -57,7 +57,7 @@ static void a_macro_used_for_things_of_two_kinds_is_told_for_each(void **state)
     det_spec_close(spec);
 }
 
-static void a_member_of_a_macro_otherwise_has_the_place_of_its_use(void **state)
+static void macro_member_finding_has_the_place_of_its_use(void **state)
 {
     struct det_spec *spec = test_spec(ORDER "#define ORDER_X PENDING\nSTAY(ANY(ORDER_X), PAY)\n");
     const struct det_diagnostic *found =
@@ -81,7 +81,7 @@ static void a_macro_that_contains_itself_is_refused(void **state)
         DET_RULE_SYNTAX, "specs/order.fsm:9:17", "ORDER_A is a list that contains itself");
 }
 
-static void a_list_macro_stands_in_lists_only(void **state)
+static void list_macro_is_allowed_only_in_lists(void **state)
 {
     (void)state;
     test_only(
@@ -111,11 +111,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(list_macros_nest_and_come_out_flat),
-        cmocka_unit_test(a_wrong_member_of_a_macro_is_told_once_where_it_stands),
-        cmocka_unit_test(a_macro_used_for_things_of_two_kinds_is_told_for_each),
-        cmocka_unit_test(a_member_of_a_macro_otherwise_has_the_place_of_its_use),
+        cmocka_unit_test(wrong_macro_member_is_reported_once_at_its_place),
+        cmocka_unit_test(macro_used_for_two_kinds_is_reported_for_each),
+        cmocka_unit_test(macro_member_finding_has_the_place_of_its_use),
         cmocka_unit_test(a_macro_that_contains_itself_is_refused),
-        cmocka_unit_test(a_list_macro_stands_in_lists_only),
+        cmocka_unit_test(list_macro_is_allowed_only_in_lists),
         cmocka_unit_test(a_list_macro_begins_with_the_prefix),
     };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* parse_reader.c - the stack of files under reading, and the token that is looked at. */
+/* parse_reader.c - the stack of open files, and the current token of the file on top. */
 #include "machine/parse_reader.h"
 
 #include <string.h>
@@ -43,31 +43,30 @@ bool det_reader_token_is_text(struct det_reader *reader, const char *text)
         det_view_of(det_reader_token_text(reader), det_reader_token_of(reader)->length), text);
 }
 
-/* A comment that does not end takes all the rest with it, so it is always reported. */
+/* A comment that does not end hides the rest of the text, so it is always reported. */
 static bool is_endless_comment(struct det_reader *reader)
 {
     return det_reader_token_is(reader, DET_TOKEN_BAD) &&
            strncmp(det_reader_token_text(reader), "/*", 2) == 0;
 }
 
-void det_reader_complain_syntax(struct det_reader *reader, const char *problem)
+void det_reader_report_syntax(struct det_reader *reader, const char *problem)
 {
     const struct det_token *token = det_reader_token_of(reader);
     struct det_place place = det_source_place(det_reader_top(reader)->source, token);
 
     if (is_endless_comment(reader))
         det_parse_suspect_all(reader->spec);
-    det_parse_complain(
+    det_parse_report(
         reader->spec, DET_RULE_SYNTAX, &place, "%s",
         token->kind == DET_TOKEN_BAD ? token->problem : problem);
 }
 
-void det_reader_complain_at(
-    struct det_reader *reader, const struct det_node *node, const char *rest)
+void det_reader_report_at(struct det_reader *reader, const struct det_node *node, const char *rest)
 {
     struct det_place place = det_parse_place(node);
 
-    det_parse_complain(
+    det_parse_report(
         reader->spec, DET_RULE_SYNTAX, &place, "%.*s%s", DET_NAME_MAX, node->text, rest);
 }
 
@@ -80,7 +79,7 @@ static char escaped_byte(char c)
     return c;
 }
 
-/* A string without its quotes, its escapes replaced. */
+/* Copies a string without its quotes, with its escapes replaced. */
 static void unescape_string(char *target, const char *text, size_t length)
 {
     for (size_t i = 1; i + 1 < length; i++) {
@@ -136,7 +135,7 @@ void det_reader_recover(struct det_reader *reader)
     while (!det_reader_token_is(reader, DET_TOKEN_END) &&
            !det_reader_token_is(reader, DET_TOKEN_HASH) && !det_reader_is_row_start(reader)) {
         if (is_endless_comment(reader))
-            det_reader_complain_syntax(reader, NULL);
+            det_reader_report_syntax(reader, NULL);
         det_reader_advance(reader);
     }
 }
@@ -165,6 +164,7 @@ void det_reader_push(struct det_reader *reader, struct det_source *source)
 
 void det_reader_pop(struct det_reader *reader)
 {
+    det_assert(det_reader_token_is(reader, DET_TOKEN_END));
     det_source_finish(det_reader_top(reader)->source);
     reader->depth--;
 }

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* parse_record.c - makes records and enums of their rows, with the layout that a C compiler would
- * give the struct.
+/* parse_record.c - builds records and enums from their rows, with the layout that a C compiler
+ * would give the struct.
  *
- * Members stand in the order of the rows, each at the next multiple of its alignment; an OPTIONAL
- * has a bool right before it, an ARRAY its uint32_t count. The rows are walked twice, for the enums
- * and for the records, as in C, where an enum may stand behind its use and a record may not. So
- * sizes and depths are known when a field is met, nothing contains itself, and each mistake has its
- * place. What is sound here passes det_record_check(). */
+ * Members are in the order of the rows, each at the next multiple of its alignment; an OPTIONAL has
+ * a bool directly before it, an ARRAY its uint32_t count. The rows are walked twice, for the enums
+ * and for the records, so an enum may follow its use and a record may not. Therefore sizes and
+ * depths are known when a field is read, no record contains itself, and each mistake has its place.
+ * A record without a report passes det_record_check(). */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "machine/parse_type.h"
 #include "machine/reserved_names.h"
 
-/* What the rows read so far have opened: a record, an enum or nothing. */
+/* The record or enum that is open, if any. */
 struct block {
     struct det_spec *spec;
     const struct det_node *at; /* NULL: nothing is open */
@@ -27,20 +28,20 @@ struct block {
     struct det_enum_value *values; /* DET_ENUM_VALUE_MAX of them */
     const char **companions;       /* has_x, x_count; NULL: none */
     uint64_t size;
-    bool has_refused;  /* a row of the block, so that it is not empty for its own sake */
+    bool has_refused;  /* a row of the block was refused: that it is empty is no second mistake */
     bool is_for_enums; /* the first walk over the rows */
 };
 
-/* The sentence is `name` and `rest`. */
-static void complain_record(
+/* Reports `name` followed by `rest`. */
+static void report_record(
     struct det_spec *spec, const struct det_node *node, const char *name, const char *rest)
 {
     struct det_place place = det_parse_place(node);
 
-    det_parse_complain(spec, DET_RULE_BAD_RECORD, &place, "%.*s%s", DET_NAME_MAX, name, rest);
+    det_parse_report(spec, DET_RULE_BAD_RECORD, &place, "%.*s%s", DET_NAME_MAX, name, rest);
 }
 
-/* A name that is a member, a struct or an enumerator in C. */
+/* Reads a name that becomes a member, a struct or an enumerator in C. */
 static const char *take_c_name(struct det_take *take, const char *what)
 {
     const struct det_node *node = det_take_node(take, what);
@@ -49,7 +50,7 @@ static const char *take_c_name(struct det_take *take, const char *what)
     if (node == NULL || det_name_use(node->text) == NULL)
         return det_parse_text(node);
     place = det_parse_place(node);
-    det_parse_complain(
+    det_parse_report(
         take->spec, DET_RULE_BAD_NAME, &place, "%s is %s and cannot be %s", node->text,
         det_name_use(node->text), what);
     take->failed = true;
@@ -74,7 +75,7 @@ static void fail_flag(struct det_take *take, const struct det_node *flag)
         det_parse_hint_nearest(take->spec, flag->text, flags, 2);
 }
 
-/* SENSITIVE and SINCE(n), in any order, each once. */
+/* Reads SENSITIVE and SINCE(n), in any order, each once. */
 static void take_flags(struct det_take *take, struct det_field *field)
 {
     for (const struct det_node *flag = take->next; flag != NULL && !take->failed;
@@ -90,11 +91,12 @@ static void take_flags(struct det_take *take, struct det_field *field)
     }
 }
 
-/* Room for a member at the end of the struct. */
+/* Appends a member to the struct; returns its offset. */
 static uint32_t place_member(struct block *block, uint64_t size, uint32_t alignment)
 {
     uint64_t offset = det_round_up(block->size, alignment);
 
+    det_assert(alignment > 0 && (alignment & (alignment - 1)) == 0);
     block->size = offset + size;
     if (alignment > block->record->alignment)
         block->record->alignment = alignment;
@@ -120,7 +122,7 @@ static bool are_same(const char *a, const char *b)
     return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
-/* Whether the struct would have two members of one name. */
+/* Returns true if the struct would have two members of one name. */
 static bool is_taken(const struct block *block, const char *name, const char *companion)
 {
     for (size_t i = 0; i < block->record->definition.field_count; i++) {
@@ -146,7 +148,7 @@ static const char *field_problem(
     if (field->since > record->version)
         return " is newer than its record: SINCE is at most the record's version";
     if (shape->depth >= DET_RECORD_DEPTH_MAX)
-        return " lies too deep: records nest at most 8 deep";
+        return " is nested too deep: records nest at most 8 deep";
     return NULL;
 }
 
@@ -168,7 +170,7 @@ static void lay_out(struct block *block, struct det_field *field, const struct d
         block->record->depth = shape->depth + 1;
 }
 
-/* What is said about the fields of the record may be wrong without this one. */
+/* Without this row, further findings about the record may be false. */
 static void refuse_block(struct block *block)
 {
     block->has_refused = true;
@@ -198,10 +200,11 @@ static void add_field(struct block *block, const struct det_node *row)
     companion = companion_name(block->spec, &field);
     problem = field_problem(block, &field, companion, &shape);
     if (problem != NULL) {
-        complain_record(block->spec, row->arguments, field.name, problem);
+        report_record(block->spec, row->arguments, field.name, problem);
         refuse_block(block);
         return;
     }
+    det_assert(record->field_count < DET_RECORD_FIELD_MAX && shape.depth < DET_RECORD_DEPTH_MAX);
     lay_out(block, &field, &shape);
     block->companions[record->field_count] = companion;
     block->fields[record->field_count++] = field;
@@ -246,10 +249,11 @@ static void add_value(struct block *block, const struct det_node *row)
         return;
     problem = value_problem(block, name, wire);
     if (problem != NULL) {
-        complain_record(block->spec, row->arguments, name, problem);
+        report_record(block->spec, row->arguments, name, problem);
         block->has_refused = true;
         return;
     }
+    det_assert(enumeration->value_count < DET_ENUM_VALUE_MAX);
     declare_value(block->spec, name);
     block->values[enumeration->value_count] =
         (struct det_enum_value){ wire, (int)enumeration->value_count };
@@ -272,7 +276,7 @@ static void put_named(
     int r = det_map_put(map, value);
 
     if (r == DET_ERR_EXISTS)
-        det_parse_complain(
+        det_parse_report(
             spec, DET_RULE_DUPLICATE_NAME, &place, "duplicate record or enum %.*s", DET_NAME_MAX,
             name->text);
     else if (r < 0)
@@ -287,10 +291,10 @@ static void close_record(struct block *block)
     uint64_t size = det_round_up(block->size, record->alignment);
 
     if (definition->field_count == 0 && !block->has_refused)
-        complain_record(spec, block->at, definition->name, " has no fields");
+        report_record(spec, block->at, definition->name, " has no fields");
     if (size > DET_RECORD_SIZE_MAX) {
-        complain_record(spec, block->at, definition->name, " takes more than 262144 bytes");
-        /* What goes on without its fields is sound, so that the mistake is one finding. */
+        report_record(spec, block->at, definition->name, " takes more than 262144 bytes");
+        /* Without its fields the record is valid, so that one mistake is one finding. */
         definition->field_count = 0;
         size = 1;
     }
@@ -308,13 +312,14 @@ static void close_enum(struct block *block)
     struct det_enum *definition = &block->enumeration->definition;
 
     if (definition->value_count == 0 && !block->has_refused)
-        complain_record(spec, block->at, definition->name, " has no values");
+        report_record(spec, block->at, definition->name, " has no values");
     definition->values =
         copy_array(spec, block->values, definition->value_count, sizeof *block->values);
     put_named(spec, &spec->enum_map, block->enumeration, block->at->arguments);
 }
 
-/* The name in a row with a mistake; NULL, and others may miss it, when it cannot be read. */
+/* Returns the name in a row with a mistake. NULL if it cannot be read: then other rows may report
+ * that it is missing. */
 static const char *salvaged_name(struct det_spec *spec, const struct det_node *row)
 {
     if (det_parse_is_name(spec, row->arguments) && det_name_use(row->arguments->text) == NULL)
@@ -356,15 +361,15 @@ static void open_enum(struct block *block, const struct det_node *row)
     block->at = row;
 }
 
-/* Mistakes in the order of the rows are reported by the first walk. */
-static void complain_order(
+/* Reports a mistake in the order of the rows, in the first walk only. */
+static void report_order(
     struct block *block, const struct det_node *row, const char *name, const char *rest)
 {
     if (block->is_for_enums)
-        complain_record(block->spec, row, name, rest);
+        report_record(block->spec, row, name, rest);
 }
 
-/* The walk that a block is not for has passed over it. */
+/* Completes the block in its own walk; the other walk only forgets it. */
 static void close_block(struct block *block)
 {
     if (block->at != NULL && block->is_enum == block->is_for_enums) {
@@ -377,20 +382,20 @@ static void close_block(struct block *block)
 }
 
 /* A record without END is still declared: one mistake is one finding. */
-static void complain_unclosed(struct block *block)
+static void report_unclosed(struct block *block)
 {
     if (block->at != NULL && block->at->argument_count > 0)
-        complain_order(block, block->at, block->at->arguments->text, " has no END");
+        report_order(block, block->at, block->at->arguments->text, " has no END");
     block->has_refused = true;
     close_block(block);
 }
 
-/* The walk that a block is not for only knows that it is open. */
+/* Opens the block in its own walk; the other walk only remembers its row. */
 static void begin_block(struct block *block, const struct det_node *row)
 {
     bool is_enum = row->row == DET_ROW_ENUM;
 
-    complain_unclosed(block);
+    report_unclosed(block);
     block->has_refused = false;
     if (is_enum != block->is_for_enums)
         block->at = row;
@@ -404,22 +409,22 @@ static void begin_block(struct block *block, const struct det_node *row)
 static void end_block(struct block *block, const struct det_node *row)
 {
     if (row->argument_count > 0 && !row->is_broken)
-        complain_order(block, row, "END", " has no arguments");
+        report_order(block, row, "END", " has no arguments");
     if (block->at == NULL && !block->spec->is_text_broken)
-        complain_order(block, row, "END", " ends nothing: RECORD or ENUM is missing");
+        report_order(block, row, "END", " ends nothing: RECORD or ENUM is missing");
     close_block(block);
 }
 
-/* A field or a value, which belong into a record or an enum. */
+/* Adds a field to the open record, or a value to the open enum. */
 static void add_member(struct block *block, const struct det_node *row)
 {
     bool is_value = row->row == DET_ROW_VALUE;
 
     if (block->at == NULL || block->is_enum != is_value) {
         if (block->at != NULL || !block->spec->is_text_broken)
-            complain_order(
+            report_order(
                 block, row, row->text,
-                is_value ? " stands between ENUM and END" : " stands between RECORD and END");
+                is_value ? " belongs between ENUM and END" : " belongs between RECORD and END");
         return;
     }
     if (is_value != block->is_for_enums)
@@ -443,7 +448,7 @@ static void read_rows(struct block *block, const struct det_rows *rows)
         else
             add_member(block, row);
     }
-    complain_unclosed(block);
+    report_unclosed(block);
 }
 
 void det_parse_records(struct det_spec *spec)
@@ -468,9 +473,10 @@ const struct det_record *det_parse_record_of(struct det_spec *spec, const struct
 
     if (record != NULL)
         return &record->definition;
-    det_parse_complain(
+    det_parse_report(
         spec, DET_RULE_UNKNOWN_RECORD, &place,
-        "there is no record %.*s in the spec or in a file it USES", DET_NAME_MAX, node->text);
+        "unknown record %.*s: declare it in the spec or in a file it USES", DET_NAME_MAX,
+        node->text);
     det_parse_hint_declared(spec, node->text, DET_ROW_RECORD);
     return NULL;
 }

@@ -83,7 +83,7 @@ static struct det_spec *read_shared(const char *path, char **ret_text)
     return spec;
 }
 
-static void records_have_the_layout_of_the_compiler(void **state)
+static void record_layout_matches_the_compiler(void **state)
 {
     char *text;
     struct det_spec *spec = read_shared(DET_SOURCE_DIR "/tests/corpus/good/parts/shop.rec", &text);
@@ -137,7 +137,7 @@ static void payloads_and_data_are_records_of_the_spec(void **state)
     det_spec_close(spec);
 }
 
-/* The rows stand on line 7 behind a good machine. */
+/* The rows are on line 7, after a valid machine. */
 static void is_wrong(const char *rows, enum det_rule rule, unsigned column, const char *part)
 {
     char text[1024], place[64];
@@ -147,7 +147,7 @@ static void is_wrong(const char *rows, enum det_rule rule, unsigned column, cons
     test_only(text, NULL, rule, place, part);
 }
 
-static void fields_are_judged(void **state)
+static void invalid_fields_are_refused(void **state)
 {
     struct det_spec *found;
 
@@ -161,11 +161,10 @@ static void fields_are_judged(void **state)
     is_wrong("RECORD(r) FIELD(a, str(1, 2)) END", DET_RULE_ROW_ARGUMENTS, 20, "1 to 262144");
     is_wrong("RECORD(r) FIELD(a, nested(5)) END", DET_RULE_ROW_ARGUMENTS, 20, "one name inside");
     is_wrong("RECORD(r) FIELD(a, one_of()) END", DET_RULE_ROW_ARGUMENTS, 20, "one name inside");
-    is_wrong("RECORD(r) FIELD(a, nested(r)) END", DET_RULE_UNKNOWN_RECORD, 27, "no record r");
-    is_wrong("RECORD(r) FIELD(a, one_of(e)) END", DET_RULE_UNKNOWN_RECORD, 27, "no enum e");
+    is_wrong("RECORD(r) FIELD(a, nested(r)) END", DET_RULE_UNKNOWN_RECORD, 27, "unknown record r");
+    is_wrong("RECORD(r) FIELD(a, one_of(e)) END", DET_RULE_UNKNOWN_RECORD, 27, "unknown enum e");
     found = test_spec(ORDER "RECORD(r) FIELD(a, one_of(e)) END\n");
-    assert_string_equal(
-        test_finding(found, DET_RULE_UNKNOWN_RECORD, "")->text, "there is no enum e");
+    assert_string_equal(test_finding(found, DET_RULE_UNKNOWN_RECORD, "")->text, "unknown enum e");
     det_spec_close(found);
     is_wrong("RECORD(r) ARRAY(a, u8, 0) END", DET_RULE_ROW_ARGUMENTS, 24, "a number from 1");
     is_wrong("RECORD(r) FIELD(a, u8, SECRET) END", DET_RULE_ROW_ARGUMENTS, 24, "SENSITIVE or");
@@ -189,7 +188,7 @@ static void fields_are_judged(void **state)
     is_wrong("RECORD(r) FIELD(for, u8) END", DET_RULE_BAD_NAME, 17, "for is a keyword of C");
 }
 
-static void records_and_enums_are_judged(void **state)
+static void invalid_records_and_enums_are_refused(void **state)
 {
     (void)state;
     is_wrong("RECORD(r) END", DET_RULE_BAD_RECORD, 1, "r has no fields");
@@ -199,13 +198,13 @@ static void records_and_enums_are_judged(void **state)
     is_wrong("ENUM() VALUE(A, a) END", DET_RULE_ROW_ARGUMENTS, 1, "ENUM has 0 arguments");
     is_wrong("RECORD(r) FIELD(a, u8)", DET_RULE_BAD_RECORD, 1, "r has no END");
     is_wrong("RECORD(r) FIELD(a, u8) ENUM(e) VALUE(A, a) END", DET_RULE_BAD_RECORD, 1, "no END");
-    is_wrong("FIELD(a, u8)", DET_RULE_BAD_RECORD, 1, "FIELD stands between RECORD and END");
+    is_wrong("FIELD(a, u8)", DET_RULE_BAD_RECORD, 1, "FIELD belongs between RECORD and END");
     is_wrong(
         "ENUM(e) VALUE(A, a) ARRAY(a, u8, 3) END", DET_RULE_BAD_RECORD, 21,
-        "ARRAY stands between RECORD and END");
+        "ARRAY belongs between RECORD and END");
     is_wrong(
         "RECORD(r) FIELD(a, u8) VALUE(A, a) END", DET_RULE_BAD_RECORD, 24,
-        "VALUE stands between ENUM and END");
+        "VALUE belongs between ENUM and END");
     is_wrong("END", DET_RULE_BAD_RECORD, 1, "END ends nothing");
     is_wrong("RECORD(r) FIELD(a, u8) END(x)", DET_RULE_BAD_RECORD, 24, "END has no arguments");
     is_wrong(
@@ -222,7 +221,7 @@ static void records_and_enums_are_judged(void **state)
     is_wrong("RECORD(r) ARRAY(a, str(600), 600) END", DET_RULE_BAD_RECORD, 1, "more than 262144");
 }
 
-static void one_mistake_in_an_enum_is_told_once(void **state)
+static void mistake_in_an_enum_is_reported_once(void **state)
 {
     (void)state;
     is_wrong(
@@ -230,7 +229,7 @@ static void one_mistake_in_an_enum_is_told_once(void **state)
         "if is a keyword of C");
 }
 
-static void what_has_no_end_is_known_all_the_same(void **state)
+static void record_without_end_is_still_declared(void **state)
 {
     (void)state;
     is_wrong("RECORD(r) EVENT(E, e, r) STAY(PENDING, E)", DET_RULE_BAD_RECORD, 1, "r has no END");
@@ -295,7 +294,7 @@ static void records_nest_eight_deep(void **state)
     assert_int_equal(det_record_check(det_spec_record(spec, 7), NULL), 0);
     det_spec_close(spec);
     (void)snprintf(text + used, sizeof text - used, "RECORD(r8) FIELD(a, nested(r7)) END\n");
-    test_only(text, NULL, DET_RULE_BAD_RECORD, "specs/order.fsm:15:18", "a lies too deep");
+    test_only(text, NULL, DET_RULE_BAD_RECORD, "specs/order.fsm:15:18", "a is nested too deep");
 }
 
 static void a_file_of_records_has_records_only(void **state)
@@ -311,7 +310,7 @@ static void a_file_of_records_has_records_only(void **state)
     (void)state;
     test_only(
         ORDER "USES(\"a.rec\")\n", known, DET_RULE_UNKNOWN_ROW, "specs/a.rec:1:1",
-        "STATE does not belong into a file of records");
+        "STATE does not belong in a file of records");
     det_spec_close(
         test_spec_of(ORDER "RECORD(u) FIELD(a, nested(s)) END USES(\"b.rec\")\n", known));
     test_only(
@@ -322,12 +321,12 @@ static void a_file_of_records_has_records_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(records_have_the_layout_of_the_compiler),
+        cmocka_unit_test(record_layout_matches_the_compiler),
         cmocka_unit_test(payloads_and_data_are_records_of_the_spec),
-        cmocka_unit_test(fields_are_judged),
-        cmocka_unit_test(records_and_enums_are_judged),
-        cmocka_unit_test(one_mistake_in_an_enum_is_told_once),
-        cmocka_unit_test(what_has_no_end_is_known_all_the_same),
+        cmocka_unit_test(invalid_fields_are_refused),
+        cmocka_unit_test(invalid_records_and_enums_are_refused),
+        cmocka_unit_test(mistake_in_an_enum_is_reported_once),
+        cmocka_unit_test(record_without_end_is_still_declared),
         cmocka_unit_test(fields_and_values_are_bounded),
         cmocka_unit_test(records_nest_eight_deep),
         cmocka_unit_test(a_file_of_records_has_records_only),

@@ -3,12 +3,12 @@
 
 /* parse_recovery.c - makes one mistake one finding.
  *
- * A row with a mistake still declares its name, as far as it can be read. Where it cannot, or where
- * a whole part of the text is lost, the rules that may now seem broken are suspects: what they find
- * is left out, unless it looks like a mistake of its own. Invariants:
+ * A row with a mistake still declares its name, if the name can be read. Where it cannot, or where
+ * a whole part of the text is lost, the rules that may now seem broken are suspects: their findings
+ * are dropped, unless they look like separate mistakes. Invariants:
  *
- *   1. a definition that is broken has at least one finding that says so;
- *   2. nothing is left out of a text without mistakes. */
+ *   1. a broken definition has at least one error among its findings;
+ *   2. no finding about a text without mistakes is dropped. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@
 #include "machine/builder_findings.h"
 #include "machine/parse.h"
 
-/* Lists that are tried for "did you mean". */
+/* Maximum number of lists tried for "did you mean". */
 #define LISTS_MAX 256
 
 _Static_assert(DET_RULE_COUNT <= 64, "every rule has its bit");
@@ -30,8 +30,9 @@ bool det_parse_is_name(const struct det_spec *spec, const struct det_node *node)
 
 void det_parse_suspect(struct det_spec *spec, enum det_rule rule)
 {
+    det_assert(det_rule_severity(rule) == DET_SEVERITY_BROKEN);
     spec->suspects |= UINT64_C(1) << rule;
-    /* What spoils the fields of a record may have spoilt the record of the data. */
+    /* A mistake in the fields of a record may be in the record of the data. */
     if (rule == DET_RULE_BAD_KEEP)
         spec->suspects |= UINT64_C(1) << DET_RULE_NO_DATA;
 }
@@ -56,19 +57,19 @@ void det_parse_suspect_after(struct det_spec *spec, enum det_rule rule)
         det_parse_suspect(spec, DET_RULE_BAD_KEEP);
 }
 
-/* The name in an argument, or NULL. */
+/* Returns the name in an argument, or NULL. */
 static const char *name_in(const struct det_spec *spec, const struct det_node *node)
 {
     return det_parse_is_name(spec, node) ? node->text : NULL;
 }
 
-/* The name on disk in the second argument; without it that in C will do. */
+/* Returns the name on disk in the second argument; if it is missing, the name in C. */
 static const char *wire_in(const struct det_spec *spec, const struct det_node *row)
 {
     return name_in(spec, row->arguments->next);
 }
 
-/* Whether it is the initial one is not asked while a row has a mistake. */
+/* INITIAL is not read: NO_INITIAL is a suspect while a row has a mistake. */
 static void declare_state(struct det_spec *spec, const struct det_node *row)
 {
     struct det_state_row state = { .name = row->arguments->text, .wire = wire_in(spec, row) };
@@ -115,7 +116,7 @@ static void declare_fill(struct det_spec *spec, const struct det_node *row)
     det_machine_builder_fill(spec->builder, row->arguments->text, NULL);
 }
 
-/* A timer cannot be without an event; any that is known will do. */
+/* A timer needs an event; any known one is enough. */
 static void declare_timer(struct det_spec *spec, const struct det_node *row)
 {
     struct det_timer_row timer = { .name = row->arguments->text };
@@ -130,7 +131,7 @@ static void declare_timer(struct det_spec *spec, const struct det_node *row)
 
 struct declaration {
     enum det_row row;
-    enum det_rule unknown; /* what others break when it is missing */
+    enum det_rule unknown; /* the rule that other rows break if this one is missing */
     void (*declare)(struct det_spec *spec, const struct det_node *row);
 };
 
@@ -146,7 +147,7 @@ static const struct declaration declarations[] = {
     { DET_ROW_FILL, DET_RULE_UNKNOWN_FUNCTION, declare_fill },
 };
 
-/* What a machine must have may stand in the row. */
+/* The broken row may contain something that a machine must have. */
 static void suspect_what_is_missing(struct det_spec *spec)
 {
     static const enum det_rule rules[] = {
@@ -171,7 +172,7 @@ static void salvage_row(struct det_spec *spec, const struct det_node *row)
             det_parse_suspect(spec, declarations[i].unknown);
         return;
     }
-    /* It may have been what a later row overrides, or is the alternative of. */
+    /* A later row may override this one, or be its alternative. */
     det_parse_suspect(spec, DET_RULE_OVERRIDE_NOTHING);
     det_parse_suspect(spec, DET_RULE_ELSE_NOTHING);
     if (row->row == DET_ROW_OVERRIDE || row->row == DET_ROW_OVERRIDE_STAY ||
@@ -179,7 +180,7 @@ static void salvage_row(struct det_spec *spec, const struct det_node *row)
         det_parse_suspect(spec, DET_RULE_ELSE_NEVER);
 }
 
-void det_parse_salvage(struct det_spec *spec)
+void det_parse_declare_broken(struct det_spec *spec)
 {
     for (const struct det_node *row = spec->rows.first; row != NULL && spec->error == 0;
          row = row->next) {
@@ -197,24 +198,24 @@ static bool is_about_a_name(enum det_rule rule)
            rule == DET_RULE_UNKNOWN_FUNCTION || rule == DET_RULE_UNKNOWN_RECORD;
 }
 
-/* Whether somebody knows what was meant. */
+/* Returns true if the finding has a suggestion. */
 static bool is_nearly_right(const struct det_diagnostic *finding)
 {
     return finding->hint != NULL &&
            strncmp(finding->hint, DET_BUILD_DECLARE, strlen(DET_BUILD_DECLARE)) != 0;
 }
 
-/* A name that is nearly right is a mistake of its own. */
+/* A name that is nearly right is a separate mistake. */
 static bool is_suspect(const struct det_spec *spec, const struct det_diagnostic *finding)
 {
     return spec->is_text_broken && (spec->suspects >> finding->rule & 1) != 0 &&
            (!is_nearly_right(finding) || !is_about_a_name(finding->rule));
 }
 
-/* What the complaint says beside its sentence. */
+/* Adds the hint and the other place of the complaint. */
 static void complete_finding(const struct det_spec *spec, struct det_diagnostic *finding)
 {
-    const struct det_complaint *complaint = spec->complaints;
+    const struct det_finding *complaint = spec->complaints;
 
     for (; complaint != NULL; complaint = complaint->next) {
         if (complaint->rule == finding->rule && complaint->place.file == finding->place.file &&
@@ -229,7 +230,7 @@ static void complete_finding(const struct det_spec *spec, struct det_diagnostic 
     }
 }
 
-/* The list whose name is like the word at the place; NULL: none. */
+/* Returns the list with a name similar to the word at the place; NULL: none. */
 static const char *list_near(const struct det_spec *spec, const struct det_place *place)
 {
     const char *names[LISTS_MAX];
@@ -246,7 +247,7 @@ static const char *list_near(const struct det_spec *spec, const struct det_place
     return nearest >= 0 ? names[nearest] : NULL;
 }
 
-/* The builder knows states and events, and we know the lists of them. */
+/* Hints at a list: the builder knows names of states and events, not of lists. */
 static void hint_list(struct det_spec *spec, struct det_diagnostic *finding)
 {
     char text[DET_NAME_MAX + 32];
@@ -264,7 +265,7 @@ static void hint_list(struct det_spec *spec, struct det_diagnostic *finding)
         spec->error = DET_ERR_NO_MEMORY;
 }
 
-void det_parse_settle(struct det_spec *spec)
+void det_parse_drop_suspects(struct det_spec *spec)
 {
     struct det_diagnostics *found = &spec->diagnostics;
     struct det_diagnostic *items;
@@ -282,11 +283,12 @@ void det_parse_settle(struct det_spec *spec)
         errors += items[kept].severity == DET_SEVERITY_BROKEN;
         kept++;
     }
-    /* Of very many findings not all are kept, and the first mistake may not be among them. */
+    /* The builder keeps a limited number of findings, perhaps without the first mistake. */
     if (errors == 0)
         return;
     det_assert(spec->machine == NULL);
     /* All suspects are errors. */
+    det_assert(kept <= found->count && found->count - kept <= found->error_count);
     found->error_count -= found->count - kept;
     found->items = items;
     found->count = kept;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* parse_recovery_test.c - one mistake is one finding, with what was probably meant. */
+/* parse_recovery_test.c - one mistake is one finding, with a suggestion. */
 #include "machine/parse_test.h"
 
 #define REST                                                                               \
@@ -114,7 +114,7 @@ static void assert_hint(const struct det_diagnostic *finding, const char *hint)
         assert_string_equal(finding->hint != NULL ? finding->hint : "(none)", hint);
 }
 
-static void a_declaration_with_a_mistake_is_told_once(void **state)
+static void mistake_in_a_declaration_is_reported_once(void **state)
 {
     char text[2048];
     size_t right = 0;
@@ -148,8 +148,8 @@ static void a_declaration_with_a_mistake_is_told_once(void **state)
     HEAD "STATE(A, a, INITIAL)\nSTATE(B, b)\nSTATE(C, c)\nEVENT(E, e)\nEVENT(F, f)\n" \
          "GUARD(g)\nGUARD(h)\n#define ORDER_LIST A, B\n"
 
-/* What follows from a row that is lost is not told: that its ELSE has nothing before it. */
-static void the_alternatives_of_a_lost_row_are_not_blamed(void **state)
+/* Findings that follow from a lost row are dropped: that its ELSE has no earlier row. */
+static void else_rows_after_an_unread_row_are_not_reported(void **state)
 {
     static const char *const texts[] = {
         CHOICE "ON(A, E, B, IF(g), IF(h))\nELSE(A, E, C)\nON(ANY(B, C), F, A)\n",
@@ -202,7 +202,7 @@ static void assert_hint_of(const char *text, enum det_rule rule, const char *hin
     det_spec_close(spec);
 }
 
-static void words_in_rows_have_their_nearest(void **state)
+static void misspelled_keywords_get_the_nearest(void **state)
 {
     enum det_rule rule = DET_RULE_ROW_ARGUMENTS;
 
@@ -268,7 +268,7 @@ static void names_of_records_and_words_have_their_nearest(void **state)
     assert_row("#", DET_RULE_SYNTAX, NULL);
 }
 
-static void names_that_nothing_is_like_are_to_be_declared(void **state)
+static void unknown_names_without_a_match_get_a_declare_hint(void **state)
 {
     enum det_rule rule = DET_RULE_UNKNOWN_FUNCTION;
 
@@ -289,7 +289,7 @@ static void names_that_nothing_is_like_are_to_be_declared(void **state)
     assert_row("STAY(PAID, PAY, CALL(PAY))", rule, NULL);
 }
 
-static void lists_are_among_what_was_meant(void **state)
+static void list_macros_are_suggested_for_misspelled_names(void **state)
 {
     (void)state;
     assert_row(
@@ -298,7 +298,7 @@ static void lists_are_among_what_was_meant(void **state)
     assert_row(
         "#define ORDER_INPUT PAY\nSTAY(PAID, ORDER_INPT)", DET_RULE_UNKNOWN_EVENT,
         "did you mean ORDER_INPUT?");
-    /* What is nearly right is told also where a part of the text is lost. */
+    /* A nearly right name is reported also if a part of the text is lost. */
     assert_hint_of(
         ORDER "#define ORDER_OPEN PAID\n#include \"lost.fsm\"\nSTAY(ANY(ORDER_OPN), PAY)\n"
               "STAY(PAID, PAY, IF(is_somewhere))\n",
@@ -315,7 +315,7 @@ static void assert_only_hint(const char *path, const char *text, const char *hin
     det_spec_close(spec);
 }
 
-static void a_missing_word_of_the_machine_is_told_with_its_line(void **state)
+static void missing_machine_define_is_hinted_with_its_line(void **state)
 {
     (void)state;
     assert_only_hint(
@@ -336,7 +336,7 @@ static void a_missing_word_of_the_machine_is_told_with_its_line(void **state)
         "did you mean FSM_PREFIX?");
 }
 
-static void a_word_that_is_right_wins_over_a_guess(void **state)
+static void exact_define_wins_over_a_guess(void **state)
 {
     struct det_spec *spec = test_spec("#define FSM_NAMES lamp\n" ORDER);
 
@@ -348,7 +348,7 @@ static void a_word_that_is_right_wins_over_a_guess(void **state)
     det_spec_close(spec);
 }
 
-static void a_record_with_a_mistake_is_told_once(void **state)
+static void mistake_in_a_record_is_reported_once(void **state)
 {
     static const char *const records[] = {
         "RECORD(money, 1, 2)\n FIELD(cents, u64)\nEND",
@@ -388,7 +388,7 @@ static void a_record_with_a_mistake_is_told_once(void **state)
     }
 }
 
-static void a_part_that_is_lost_is_told_once(void **state)
+static void unreadable_part_is_reported_once(void **state)
 {
     static const struct test_file files[] = {
         { "specs/latin.fsm", "STATE(LOST, lost) /* \xff */\n", 0 },
@@ -417,14 +417,14 @@ static void a_part_that_is_lost_is_told_once(void **state)
     test_only(text, NULL, DET_RULE_SYNTAX, "specs/order.fsm:10:1", "comment");
 }
 
-static void mistakes_of_their_own_are_all_told(void **state)
+static void independent_mistakes_are_all_reported(void **state)
 {
     struct det_spec *spec =
         test_spec(HEAD "STATE(, pending, INITIAL)\nSTATE(PAID, paid, FINAL)\nEVENT(PAY, pay)\n"
                        "ON(PENDING, PAY, PIAD)\nSTATE(PAID, again)\n");
 
     (void)state;
-    (void)test_finding(spec, DET_RULE_SYNTAX, "an argument is missing");
+    (void)test_finding(spec, DET_RULE_SYNTAX, "expected an argument");
     (void)test_finding(spec, DET_RULE_UNKNOWN_STATE, "PIAD is not a state");
     (void)test_finding(spec, DET_RULE_DUPLICATE_NAME, "PAID is already");
     assert_int_equal(det_spec_diagnostics(spec)->error_count, 3);
@@ -496,17 +496,17 @@ static void salvaging_survives_every_failed_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_declaration_with_a_mistake_is_told_once),
-        cmocka_unit_test(the_alternatives_of_a_lost_row_are_not_blamed),
-        cmocka_unit_test(words_in_rows_have_their_nearest),
-        cmocka_unit_test(names_that_nothing_is_like_are_to_be_declared),
-        cmocka_unit_test(lists_are_among_what_was_meant),
+        cmocka_unit_test(mistake_in_a_declaration_is_reported_once),
+        cmocka_unit_test(else_rows_after_an_unread_row_are_not_reported),
+        cmocka_unit_test(misspelled_keywords_get_the_nearest),
+        cmocka_unit_test(unknown_names_without_a_match_get_a_declare_hint),
+        cmocka_unit_test(list_macros_are_suggested_for_misspelled_names),
         cmocka_unit_test(names_of_records_and_words_have_their_nearest),
-        cmocka_unit_test(a_missing_word_of_the_machine_is_told_with_its_line),
-        cmocka_unit_test(a_word_that_is_right_wins_over_a_guess),
-        cmocka_unit_test(a_record_with_a_mistake_is_told_once),
-        cmocka_unit_test(a_part_that_is_lost_is_told_once),
-        cmocka_unit_test(mistakes_of_their_own_are_all_told),
+        cmocka_unit_test(missing_machine_define_is_hinted_with_its_line),
+        cmocka_unit_test(exact_define_wins_over_a_guess),
+        cmocka_unit_test(mistake_in_a_record_is_reported_once),
+        cmocka_unit_test(unreadable_part_is_reported_once),
+        cmocka_unit_test(independent_mistakes_are_all_reported),
         cmocka_unit_test(a_broken_definition_always_has_a_finding),
         cmocka_unit_test(a_row_with_a_mistake_still_declares_its_function),
         cmocka_unit_test(salvaging_survives_every_failed_allocation),

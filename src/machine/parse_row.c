@@ -3,8 +3,8 @@
 
 /* parse_row.c - gives every row of a machine to the builder.
  *
- * There is one function for each row of rows.def, named read_<ROW>; a row of that list without one
- * does not compile. A row with a mistake is complained about and left out, but for its name. */
+ * Each row of rows.def has one function, named read_<ROW>; a row of that list without one does not
+ * compile. A row with a mistake is reported, and only its name reaches the builder. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -14,8 +14,8 @@
 
 typedef void read_row_fn(struct det_take *take);
 
-/* INITIAL or FINAL, then the health. A state with a wrong word is still a state: one mistake is one
- * finding. */
+/* Reads INITIAL or FINAL, then the health. A state with a wrong word is still declared: one mistake
+ * is one finding. */
 static unsigned read_state_flags(struct det_take *take)
 {
     static const char *const words[] = { "INITIAL", "FINAL", "GOOD", "WARNING", "BAD", "NEUTRAL" };
@@ -32,7 +32,7 @@ static unsigned read_state_flags(struct det_take *take)
     if (word < 0 || take->next == NULL)
         return flags;
     if ((size_t)word >= first_health) {
-        det_take_fail(take, take->next, "nothing, since the health comes last");
+        det_take_fail(take, take->next, "nothing, because the health comes last");
         return flags;
     }
     word = det_take_word(
@@ -158,13 +158,13 @@ static void read_TIMER(struct det_take *take)
         det_machine_builder_timer(take->spec->builder, &row);
 }
 
-/* The file itself was read with the text. */
+/* The file was read with the text. */
 static void read_USES(struct det_take *take)
 {
     (void)det_take_string(take, "the name of a file in double quotes");
 }
 
-/* Whether the extra may stand on the row and has not been there before. */
+/* Returns true if the extra is valid on the row and not a duplicate; otherwise reports it. */
 static bool extra_fits(
     struct det_take *take, const struct det_node *node, enum det_extra extra,
     const struct det_on_row *row, unsigned seen)
@@ -175,12 +175,12 @@ static bool extra_fits(
     if (seen & (1u << extra))
         problem = "is a duplicate on this row";
     else if (extra == DET_EXTRA_WITHIN && row->outcome != DET_OUTCOME_GOTO)
-        problem = "stands on ON, OVERRIDE and ELSE only, where a state is entered";
+        problem = "belongs on ON, OVERRIDE and ELSE, which enter a state";
     else if (extra == DET_EXTRA_REASON && row->outcome != DET_OUTCOME_STOP)
-        problem = "stands on STOP, OVERRIDE_STOP and ELSE_STOP only";
+        problem = "belongs on STOP, OVERRIDE_STOP and ELSE_STOP";
     if (problem == NULL)
         return true;
-    det_parse_complain(take->spec, DET_RULE_ROW_ARGUMENTS, &place, "%s %s", node->text, problem);
+    det_parse_report(take->spec, DET_RULE_ROW_ARGUMENTS, &place, "%s %s", node->text, problem);
     return false;
 }
 
@@ -219,7 +219,7 @@ static void read_extra(struct det_take *take, enum det_extra extra, struct det_o
     }
 }
 
-/* The extra that takes what a row of this kind declares, or -1. */
+/* Returns the extra whose argument is declared by a row of this kind, or -1. */
 static int extra_for(enum det_row row)
 {
     static const struct {
@@ -238,7 +238,7 @@ static int extra_for(enum det_row row)
     return -1;
 }
 
-/* A name without the word that says what becomes of it. */
+/* Hints at the extra for a bare name: charge_card means DO(charge_card). */
 static void hint_bare(struct det_take *take, const char *name)
 {
     for (const struct det_node *row = take->spec->complaint != NULL ? take->spec->rows.first : NULL;
@@ -291,7 +291,7 @@ static void take_extras(struct det_take *take, struct det_on_row *row)
     }
 }
 
-/* The outcome and what kind of row it is are in `row` already. */
+/* `row` already has the outcome, and whether it is an override or an alternative. */
 static void read_transition(struct det_take *take, struct det_on_row row)
 {
     row.from = det_take_names(take, "a state or ANY(...) of states");
@@ -434,7 +434,7 @@ static void read_INVARIANT(struct det_take *take)
         det_machine_builder_invariant(take->spec->builder, function);
 }
 
-/* The rows of records were read before: they have no function here. */
+/* Rows of records were read by parse_record.c. */
 #define READ_MACHINE(name) read_##name
 #define READ_RECORD(name)  NULL
 
@@ -444,11 +444,12 @@ static read_row_fn *const readers[] = {
 #include "machine/rows.def"
 };
 
-/* The builder counts the rows that it is given. Whether this one is among them. */
+/* Records the number that the builder gave the row; returns false if it did not get the row. */
 static bool number_row(struct det_spec *spec, const struct det_node *row)
 {
     bool is_given = spec->builder->row_count > spec->numbered_count;
 
+    det_assert(spec->numbered_count <= spec->row_count);
     if (is_given)
         spec->numbered[spec->numbered_count++] = row;
     det_assert(spec->builder->row_count == spec->numbered_count);
@@ -460,7 +461,7 @@ void det_parse_rows(struct det_spec *spec)
     spec->state_names = det_parse_alloc(spec, (spec->row_count + 1) * sizeof *spec->state_names);
     spec->event_names = det_parse_alloc(spec, (spec->row_count + 1) * sizeof *spec->event_names);
     spec->numbered = det_parse_alloc(spec, (spec->row_count + 1) * sizeof(struct det_node *));
-    /* Of a text beyond the limit nothing is said but that. */
+    /* A text beyond the limit has this one finding. */
     if (spec->row_count > DET_SPEC_ROWS_MAX)
         return;
     det_parse_words(spec);
@@ -475,5 +476,5 @@ void det_parse_rows(struct det_spec *spec)
         if (!number_row(spec, row) && take.failed)
             row->is_broken = true;
     }
-    det_parse_salvage(spec);
+    det_parse_declare_broken(spec);
 }

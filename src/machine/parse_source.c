@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/assert.h"
+
 struct det_place det_source_place(const struct det_source *source, const struct det_token *token)
 {
     return (struct det_place){
@@ -37,7 +39,7 @@ const char *det_source_join(struct det_spec *spec, const struct det_source *from
     return path;
 }
 
-/* A place that is a whole file. */
+/* Returns the place of a whole file. */
 static struct det_place file_place(const char *path)
 {
     return (struct det_place){ .file = path, .line = 1, .column = 1 };
@@ -54,6 +56,7 @@ static struct det_source *new_source(
     if (size > 0)
         memcpy(copy, text, size);
     *source = (struct det_source){ .path = path, .text = copy, .size = (uint32_t)size };
+    det_assert(*spec->sources_tail == NULL && spec->source_count < DET_PARSE_SOURCES_MAX);
     *spec->sources_tail = source;
     spec->sources_tail = &source->next;
     spec->source_count++;
@@ -61,7 +64,7 @@ static struct det_source *new_source(
     return source;
 }
 
-/* Complains when the text cannot be lexed. */
+/* Returns false, after a report, if the text cannot be lexed. */
 static bool is_clean(struct det_spec *spec, struct det_source *source)
 {
     struct det_text_problem found = det_lexer_check(source->text, source->size);
@@ -70,10 +73,10 @@ static bool is_clean(struct det_spec *spec, struct det_source *source)
     if (found.problem == NULL)
         return true;
     place = det_source_place(source, &found.token);
-    /* What is no text is not shown as text. */
+    /* Bytes that are not text are not shown. */
     if (found.is_encoding)
         place.source = NULL;
-    det_parse_complain(
+    det_parse_report(
         spec, found.is_encoding ? DET_RULE_NOT_UTF8 : DET_RULE_SYNTAX, &place, "%s", found.problem);
     det_source_finish(source);
     return false;
@@ -87,14 +90,14 @@ struct det_source *det_source_add(
     struct det_place whole = file_place(path);
 
     if (size > DET_SPEC_SIZE_MAX) {
-        det_parse_complain(
+        det_parse_report(
             spec, DET_RULE_TOO_LARGE, &whole, "the file has %zu bytes, more than %d", size,
             DET_SPEC_SIZE_MAX);
         return NULL;
     }
     if (size > DET_SPEC_TOTAL_MAX - spec->source_bytes ||
         spec->source_count == DET_PARSE_SOURCES_MAX) {
-        det_parse_complain(
+        det_parse_report(
             spec, DET_RULE_TOO_LARGE, place,
             "with %s the files have more than %d bytes together, or are more than %d", path,
             DET_SPEC_TOTAL_MAX, DET_PARSE_SOURCES_MAX);
@@ -104,7 +107,7 @@ struct det_source *det_source_add(
     return source != NULL && is_clean(spec, source) ? source : NULL;
 }
 
-static void complain_unread(
+static void report_unread(
     struct det_spec *spec, int error, const char *path, const struct det_place *place)
 {
     switch (error) {
@@ -112,14 +115,14 @@ static void complain_unread(
         spec->error = error;
         break;
     case DET_ERR_LIMIT:
-        det_parse_complain(
+        det_parse_report(
             spec, DET_RULE_TOO_LARGE, place, "%s has more than %d bytes", path, DET_SPEC_SIZE_MAX);
         break;
     case DET_ERR_NOT_FOUND:
-        det_parse_complain(spec, DET_RULE_BAD_INCLUDE, place, "there is no file %s", path);
+        det_parse_report(spec, DET_RULE_BAD_INCLUDE, place, "%s does not exist", path);
         break;
     default:
-        det_parse_complain(
+        det_parse_report(
             spec, DET_RULE_BAD_INCLUDE, place, "cannot read %s: %s", path, det_error_text(error));
         break;
     }
@@ -135,14 +138,14 @@ struct det_source *det_source_read(
     int r;
 
     if (files == NULL) {
-        det_parse_complain(
+        det_parse_report(
             spec, DET_RULE_BAD_INCLUDE, place, "cannot read %s: this reader has no file access",
             path);
         return NULL;
     }
     r = files->read(files->context, path, &data, &size);
     if (r < 0) {
-        complain_unread(spec, r, path, place);
+        report_unread(spec, r, path, place);
         return NULL;
     }
     source = det_source_add(spec, path, data, size, place);

@@ -92,7 +92,7 @@ static void options_may_be_left_out(void **state)
     det_spec_close(spec);
 }
 
-static void words_reach_the_machine(void **state)
+static void defines_are_applied_to_the_machine(void **state)
 {
     struct det_spec *spec =
         test_spec(HEAD "#define FSM_VERSION 7\n#define FSM_DATA info\n"
@@ -110,7 +110,7 @@ static void words_reach_the_machine(void **state)
     det_spec_close(spec);
 }
 
-static void words_are_judged(void **state)
+static void invalid_defines_are_refused(void **state)
 {
     (void)state;
     test_only(
@@ -262,15 +262,17 @@ static void many_mistakes_are_found_in_one_go(void **state)
     assert_int_equal(test_finding(spec, DET_RULE_UNKNOWN_ROW, "NOBODY")->place.line, 5);
     assert_int_equal(test_finding(spec, DET_RULE_UNKNOWN_ROW, "OTHER")->place.line, 6);
     assert_int_equal(test_finding(spec, DET_RULE_SYNTAX, "ON( is not closed")->place.line, 7);
-    assert_int_equal(test_finding(spec, DET_RULE_SYNTAX, "argument is missing")->place.line, 8);
+    assert_int_equal(test_finding(spec, DET_RULE_SYNTAX, "expected an argument")->place.line, 8);
     assert_int_equal(test_finding(spec, DET_RULE_BAD_DURATION, "AFTER")->place.line, 9);
     assert_int_equal(test_finding(spec, DET_RULE_SYNTAX, "do not end with ;")->place.line, 10);
-    assert_int_equal(test_finding(spec, DET_RULE_SYNTAX, "no other line with #")->place.line, 11);
+    assert_int_equal(
+        test_finding(spec, DET_RULE_SYNTAX, "only #define and #include may follow a #")->place.line,
+        11);
     assert_int_equal(test_finding(spec, DET_RULE_DUPLICATE_NAME, "B is already")->place.line, 12);
     det_spec_close(spec);
 }
 
-static void arguments_are_judged(void **state)
+static void invalid_row_arguments_are_refused(void **state)
 {
     (void)state;
     test_only(
@@ -395,14 +397,14 @@ int main(void)
         cmocka_unit_test(rows_are_found_by_their_number),
         cmocka_unit_test(a_row_with_a_mistake_has_no_number),
         cmocka_unit_test(options_may_be_left_out),
-        cmocka_unit_test(words_reach_the_machine),
-        cmocka_unit_test(words_are_judged),
+        cmocka_unit_test(defines_are_applied_to_the_machine),
+        cmocka_unit_test(invalid_defines_are_refused),
         cmocka_unit_test(every_extra_reaches_its_transition),
         cmocka_unit_test(every_kind_of_transition_is_read),
         cmocka_unit_test(every_kind_of_alternative_is_read),
         cmocka_unit_test(places_have_their_line_as_text),
         cmocka_unit_test(many_mistakes_are_found_in_one_go),
-        cmocka_unit_test(arguments_are_judged),
+        cmocka_unit_test(invalid_row_arguments_are_refused),
         cmocka_unit_test(a_row_with_a_wrong_argument_is_left_out),
         cmocka_unit_test(durations_are_whole_and_bounded),
         cmocka_unit_test(a_name_may_be_long_but_not_too_long),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* parse_test.h - specs in memory, and what is found in them: for the tests of the reader. */
+/* parse_test.h - specs in memory and their findings, for the tests of the reader. */
 #ifndef DET_MACHINE_PARSE_TEST_H
 #define DET_MACHINE_PARSE_TEST_H
 
@@ -14,7 +14,7 @@
 #define MOVE  "ON(PENDING, PAY, PAID)\n"
 #define ORDER HEAD BASE MOVE
 
-/* A file that the reader may ask for; `error` instead of its text when it is not 0. */
+/* A file for the reader; an `error` other than 0 replaces its text. */
 struct test_file {
     const char *path;
     const char *text;
@@ -79,7 +79,7 @@ static inline void test_print_findings(const struct det_spec *spec)
             found->items[i].place.column, det_rule_id(found->items[i].rule), found->items[i].text);
 }
 
-/* The finding of this rule whose sentence has this part; the test fails when there is none. */
+/* Returns the finding of this rule with this part in its sentence; fails the test without one. */
 static inline const struct det_diagnostic *test_finding(
     const struct det_spec *spec, enum det_rule rule, const char *part)
 {
@@ -95,18 +95,19 @@ static inline const struct det_diagnostic *test_finding(
     return &none;
 }
 
-/* The spec is broken by one rule at one place, and says so in no other way. */
+/* Expects one finding of the spec, by one rule at one place. */
 static inline void test_only(
     const char *text, const struct test_file *list, enum det_rule rule, const char *place,
     const char *part)
 {
     struct det_spec *spec = test_spec_of(text, list);
     const struct det_diagnostic *found = test_finding(spec, rule, part);
-    char said[128];
+    char reported[128];
 
     (void)snprintf(
-        said, sizeof said, "%s:%u:%u", found->place.file, found->place.line, found->place.column);
-    assert_string_equal(said, place);
+        reported, sizeof reported, "%s:%u:%u", found->place.file, found->place.line,
+        found->place.column);
+    assert_string_equal(reported, place);
     assert_null(det_spec_machine(spec));
     if (det_spec_diagnostics(spec)->error_count != 1)
         test_print_findings(spec);

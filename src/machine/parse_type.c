@@ -25,7 +25,7 @@ static const struct simple_type simple_types[] = {
 
 #define SIMPLE_COUNT (sizeof simple_types / sizeof *simple_types)
 
-/* The number in a type such as str(24). */
+/* Returns the number in a type such as str(24). */
 static uint32_t capacity_of(struct det_take *take, const struct det_node *type)
 {
     uint64_t number = 0;
@@ -47,14 +47,14 @@ static const struct det_node *inner_name(struct det_take *take, const struct det
     return NULL;
 }
 
-static void complain_unknown(struct det_spec *spec, const struct det_node *name, enum det_row row)
+static void report_unknown(struct det_spec *spec, const struct det_node *name, enum det_row row)
 {
     struct det_place place = det_parse_place(name);
 
-    det_parse_complain(
-        spec, DET_RULE_UNKNOWN_RECORD, &place, "there is no %s %.*s%s",
+    det_parse_report(
+        spec, DET_RULE_UNKNOWN_RECORD, &place, "unknown %s %.*s%s",
         row == DET_ROW_RECORD ? "record" : "enum", DET_NAME_MAX, name->text,
-        row == DET_ROW_RECORD ? " before this place" : "");
+        row == DET_ROW_RECORD ? ": declare it before this field" : "");
     det_parse_hint_declared(spec, name->text, row);
 }
 
@@ -67,7 +67,7 @@ static bool nested_shape(struct det_take *take, const struct det_node *type, str
         return false;
     inner = det_map_get(&take->spec->record_map, name->text);
     if (inner == NULL) {
-        complain_unknown(take->spec, name, DET_ROW_RECORD);
+        report_unknown(take->spec, name, DET_ROW_RECORD);
         return false;
     }
     *ret = (struct det_shape){ .kind = DET_KIND_RECORD,
@@ -78,16 +78,16 @@ static bool nested_shape(struct det_take *take, const struct det_node *type, str
     return true;
 }
 
-/* The source of a worker may have the enum from a header of its own: then it is a number here. */
+/* The C source of a worker may include a header with the enum: here it is a number. */
 static bool foreign_shape(struct det_spec *spec, const struct det_node *name, struct det_shape *ret)
 {
     struct det_place place = det_parse_place(name);
 
     if (spec->language != DET_LANGUAGE_WORKER) {
-        complain_unknown(spec, name, DET_ROW_ENUM);
+        report_unknown(spec, name, DET_ROW_ENUM);
         return false;
     }
-    det_parse_complain(
+    det_parse_report(
         spec, DET_RULE_FOREIGN_ENUM, &place, "the enum %.*s is not described here", DET_NAME_MAX,
         name->text);
     det_parse_hint_declared(spec, name->text, DET_ROW_ENUM);
@@ -107,7 +107,7 @@ static bool enum_shape(struct det_take *take, const struct det_node *type, struc
     inner = det_map_get(&take->spec->enum_map, name->text);
     if (inner == NULL)
         return foreign_shape(take->spec, name, ret);
-    /* An enum without values was complained about where it stands. */
+    /* An enum without values was reported at its declaration. */
     if (inner->definition.value_count == 0)
         return false;
     *ret = (struct det_shape){ .kind = DET_KIND_ENUM,
@@ -149,7 +149,7 @@ static bool simple_shape(const struct det_node *type, struct det_shape *ret)
     return false;
 }
 
-/* What people from elsewhere call our types, in pairs. */
+/* Names of types in other languages, each followed by the type here. */
 static const char *type_meant(const char *word)
 {
     static const char *const elsewhere[][2] = {

@@ -10,12 +10,12 @@
 const char *const det_parse_policies[DET_PARSE_POLICY_COUNT] = { "ERROR", "IGNORE", "DEFER",
                                                                  "DEAD_LETTER" };
 
-/* The words of the machine are judged like rows. */
+/* Words of the machine are reported like rows. */
 static void fail_word(struct det_spec *spec, const struct det_node *node, const char *problem)
 {
     struct det_place place = det_parse_place(node);
 
-    det_parse_complain(spec, DET_RULE_ROW_ARGUMENTS, &place, "%s", problem);
+    det_parse_report(spec, DET_RULE_ROW_ARGUMENTS, &place, "%s", problem);
 }
 
 static void read_version(struct det_spec *spec)
@@ -32,7 +32,7 @@ static void read_version(struct det_spec *spec)
         det_machine_builder_version(spec->builder, (uint32_t)version);
 }
 
-/* A component is known before any row; that of a misspelt word is one as well. */
+/* The builder learns before the first row that this is a component, also from a misspelt word. */
 static void read_context(struct det_spec *spec)
 {
     const struct det_node *node = spec->words[DET_WORD_CONTEXT];
@@ -49,9 +49,9 @@ static void read_context(struct det_spec *spec)
         det_machine_builder_component(spec->builder, node->text);
     } else if (handler != NULL) {
         place = det_parse_place(handler);
-        det_parse_complain(
+        det_parse_report(
             spec, DET_RULE_COMPONENT_ROW, &place,
-            "FSM_HANDLER belongs to a component: say #define FSM_CONTEXT as well");
+            "FSM_HANDLER belongs to a component: add #define FSM_CONTEXT");
     }
 }
 
@@ -69,7 +69,7 @@ static void read_data(struct det_spec *spec)
     }
     if (spec->words[DET_WORD_CONTEXT] != NULL) {
         place = det_parse_place(node);
-        det_parse_complain(
+        det_parse_report(
             spec, DET_RULE_INSTANCE_ROW, &place,
             "FSM_DATA is for instances: a component keeps what it needs in its context");
         return;
@@ -105,7 +105,7 @@ const char *det_spec_handler(const struct det_spec *spec)
     return det_parse_text(spec->words[DET_WORD_HANDLER]);
 }
 
-/* The function that the row names in this role, or NULL. */
+/* Returns the function that the row names in this role, or NULL. */
 static const char *function_of(const struct det_node *row, enum det_spec_role role)
 {
     const struct det_node *node = row->arguments;

@@ -42,7 +42,7 @@ static bool is_among(const char *name, const char *const *words, size_t count)
 
 #define IS_AMONG(name, words) is_among(name, words, sizeof(words) / sizeof(words)[0])
 
-/* C keeps names with such a beginning for itself, and the library keeps DET_. */
+/* C reserves names with these prefixes, and the library reserves DET_. */
 static bool has_reserved_prefix(const char *name)
 {
     return (name[0] == '_' && (name[1] == '_' || (name[1] >= 'A' && name[1] <= 'Z'))) ||

@@ -7,12 +7,12 @@
 
 #include <stdbool.h>
 
-/* What C or the templates use this name for, such as "a keyword of C"; NULL when it is free. */
+/* Returns the meaning of this name in C or the templates, such as "a keyword of C"; NULL: free. */
 const char *det_name_use(const char *name);
-/* The same for the name of a function, which cannot be that of a row either. */
+/* The same for a function, whose name must not be that of a row either. */
 const char *det_function_name_use(const char *name);
-/* Whether <machine>_<name> is a name in C that fsm/declare.h makes, so that the constructor of an
- * event called so would clash with it. */
+/* Returns true if fsm/declare.h declares <machine>_<name>, so that the constructor of an event with
+ * this name would collide with it. */
 bool det_is_taken_by_template(const char *name, bool is_component);
 
 #endif

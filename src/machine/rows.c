@@ -37,7 +37,7 @@ static const struct det_row_kind worker_extras[] = {
 
 #define WORKER_ROW_COUNT (int)(sizeof worker_rows / sizeof *worker_rows)
 
-/* Most names differ in their first letter already. */
+/* Compares the first letter before the rest: most names differ there. */
 static int find_row(const struct det_row_kind *kinds, int count, const char *name, size_t length)
 {
     for (int i = 0; i < count && length > 0; i++) {
@@ -84,7 +84,7 @@ const struct det_row_kind *det_row_kind_in(enum det_language language, unsigned 
     return &worker_rows[row - DET_ROW_COUNT];
 }
 
-/* A worker has the rows of records too, and names files of them. */
+/* A worker also has the rows of records, and USES. */
 static bool is_of_workers(int row)
 {
     return row >= 0 && (rows[row].is_of_records || row == DET_ROW_USES);

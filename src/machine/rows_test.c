@@ -36,7 +36,7 @@ static void every_row_and_extra_is_found_by_its_name(void **state)
     }
 }
 
-static void other_names_are_not_rows(void **state)
+static void unknown_row_names_are_not_found(void **state)
 {
     (void)state;
     assert_int_equal(det_row_find("STAT", 4), -1);
@@ -45,7 +45,7 @@ static void other_names_are_not_rows(void **state)
     assert_int_equal(det_row_find("STATES", 5), DET_ROW_STATE);
 }
 
-static void the_row_that_was_meant_is_found(void **state)
+static void nearest_row_name_is_found(void **state)
 {
     (void)state;
     assert_int_equal(det_row_nearest_in(DET_LANGUAGE_MACHINE, "STAET"), DET_ROW_STATE);
@@ -65,8 +65,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_and_extra_is_found_by_its_name),
-        cmocka_unit_test(other_names_are_not_rows),
-        cmocka_unit_test(the_row_that_was_meant_is_found),
+        cmocka_unit_test(unknown_row_names_are_not_found),
+        cmocka_unit_test(nearest_row_name_is_found),
         cmocka_unit_test(record_rows_are_marked),
     };
 

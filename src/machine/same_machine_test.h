@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* same_machine_test.h - asserts that two machines are the same in all that reaches a disk or
+/* same_machine_test.h - asserts that two machines are equal in everything that is stored or
  * decides: names, order, records, transitions. Layouts in memory, row numbers and functions may
  * differ. */
 #ifndef DET_MACHINE_SAME_MACHINE_TEST_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* template_test.c - the machine that the template makes, and that the reader makes the same one. */
+/* template_test.c - the machine of the template equals that of the reader. */
 #include <detent/detent.h>
 #include <detent/tool/machine.h>
 #include <detent/tool/spec.h>
@@ -115,7 +115,7 @@ static void a_template_gives_names_versions_and_counts(void **unused)
     assert_ptr_equal(det_machine_payload(&ticket_machine, TICKET_VOTE), det_empty_record());
 }
 
-static void lists_stand_for_every_pair(void **unused)
+static void list_rows_cover_every_pair(void **unused)
 {
     static const enum ticket_state open[] = { TICKET_NEW, TICKET_WORKING, TICKET_BLOCKED };
 
@@ -267,7 +267,7 @@ static void assert_same_layout(const struct det_record *a, const struct det_reco
     }
 }
 
-static void the_reader_makes_the_same_machine(void **unused)
+static void reader_builds_the_same_machine_as_the_template(void **unused)
 {
     const char *path = DET_SOURCE_DIR "/src/machine/template_test.fsm";
     const struct det_machine *read;
@@ -293,7 +293,7 @@ static void the_reader_makes_the_same_machine(void **unused)
     free(text);
 }
 
-static void both_are_written_alike(void **unused)
+static void template_and_reader_write_the_same_text(void **unused)
 {
     const char *path = DET_SOURCE_DIR "/src/machine/template_test.fsm";
     struct det_spec *spec = NULL;
@@ -317,7 +317,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_template_gives_names_versions_and_counts),
-        cmocka_unit_test(lists_stand_for_every_pair),
+        cmocka_unit_test(list_rows_cover_every_pair),
         cmocka_unit_test(an_override_replaces_all_of_what_it_overrides),
         cmocka_unit_test(extras_reach_the_table),
         cmocka_unit_test(alternatives_are_tried_in_the_order_of_the_rows),
@@ -325,8 +325,8 @@ int main(void)
         cmocka_unit_test(policies_come_from_the_machine_or_from_the_event),
         cmocka_unit_test(functions_are_called_with_their_own_types),
         cmocka_unit_test(keep_copies_fields_with_their_presence_and_count),
-        cmocka_unit_test(the_reader_makes_the_same_machine),
-        cmocka_unit_test(both_are_written_alike),
+        cmocka_unit_test(reader_builds_the_same_machine_as_the_template),
+        cmocka_unit_test(template_and_reader_write_the_same_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

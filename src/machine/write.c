@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* write.c - a machine becomes the text of a spec: written, laid out, and read again, so that what
- * is handed out is known to say the same. */
+/* write.c - writes a machine as the text of a spec: collects, writes, formats, and reads the result
+ * again, so that the returned text is known to mean the same. */
 #include "machine/write.h"
 
 #include <stdarg.h>
@@ -21,6 +21,7 @@ void det_write_fail(struct det_writer *writer, int code, const char *format, ...
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    det_assert(code < 0);
     writer->status = det_error_set(writer->reterr, code, "%s", text);
 }
 
@@ -29,7 +30,7 @@ void *det_write_alloc(struct det_writer *writer, size_t count, size_t size)
     void *block = writer->status == 0 ? det_arena_array(&writer->arena, count, size) : NULL;
 
     if (block == NULL)
-        det_write_fail(writer, DET_ERR_NO_MEMORY, "there is no memory");
+        det_write_fail(writer, DET_ERR_NO_MEMORY, "out of memory");
     return block;
 }
 
@@ -37,7 +38,7 @@ static void init_writer(
     struct det_writer *writer, const struct det_machine *machine,
     const struct det_allocator *allocator, struct det_error *reterr)
 {
-    /* The order of a map is never asked for, so its seed is nobody's concern. */
+    /* No text depends on the order of a map, so any seed is valid. */
     const uint64_t seed = (uint64_t)(uintptr_t)writer;
 
     memset(writer, 0, sizeof *writer);
@@ -79,7 +80,7 @@ static void write_words(struct det_writer *writer)
         det_buffer_format(&writer->text, "#define FSM_DATA %s\n", data->name);
 }
 
-/* As `detent fmt` would. */
+/* Formats the text as `detent fmt` does. */
 static void lay_out(struct det_writer *writer, struct det_buffer *target)
 {
     const struct det_buffer *text = &writer->text;
@@ -94,22 +95,22 @@ static void lay_out(struct det_writer *writer, struct det_buffer *target)
     }
     if (size < 0) {
         det_write_fail(
-            writer, DET_ERR_UNSUPPORTED, "a text in %s is not one that a spec can have",
+            writer, DET_ERR_UNSUPPORTED, "a text in %s cannot be written in a spec",
             writer->machine->name);
         return;
     }
     room = det_buffer_extend(target, (size_t)size);
     if (room == NULL) {
-        det_write_fail(writer, det_buffer_status(target), "there is no memory");
+        det_write_fail(writer, det_buffer_status(target), "out of memory");
         return;
     }
-    /* Behind the room is the final 0. */
+    /* The final 0 is after the room. */
     again = det_spec_format(text->data, text->size, room, (size_t)size + 1, NULL);
     det_assert(again == size);
 }
 
-/* The builder takes some definitions that the reader does not, and a component has rows that its
- * machine does not keep. */
+/* The builder accepts some definitions that the reader refuses, and a component has rows that its
+ * machine does not store. */
 static void read_again(struct det_writer *writer, const char *text, size_t size)
 {
     const struct det_spec_options options = { .allocator = writer->arena.allocator };
@@ -117,14 +118,14 @@ static void read_again(struct det_writer *writer, const char *text, size_t size)
     struct det_spec *spec;
 
     if (det_spec_read(writer->machine->name, text, size, &options, &spec) < 0) {
-        det_write_fail(writer, DET_ERR_NO_MEMORY, "there is no memory");
+        det_write_fail(writer, DET_ERR_NO_MEMORY, "out of memory");
         return;
     }
     found = det_spec_diagnostics(spec);
     if (det_spec_machine(spec) == NULL)
         det_write_fail(
-            writer, DET_ERR_UNSUPPORTED, "%s cannot be said in a spec: %s", writer->machine->name,
-            found->count > 0 ? found->items[0].text : "it is too large");
+            writer, DET_ERR_UNSUPPORTED, "%s cannot be written as a spec: %s",
+            writer->machine->name, found->count > 0 ? found->items[0].text : "it is too large");
     det_spec_close(spec);
 }
 
@@ -136,7 +137,7 @@ static void write_all(struct det_writer *writer)
     det_write_declarations(writer);
     det_write_behaviour(writer);
     if (det_buffer_status(&writer->text) < 0)
-        det_write_fail(writer, DET_ERR_NO_MEMORY, "there is no memory");
+        det_write_fail(writer, DET_ERR_NO_MEMORY, "out of memory");
 }
 
 int det_write_machine(
@@ -158,6 +159,7 @@ int det_write_machine(
         target->size = start;
         target->data[start] = '\0';
     }
+    det_assert(target->size >= start);
     r = writer.status;
     deinit_writer(&writer);
     return r;

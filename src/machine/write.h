@@ -9,9 +9,9 @@
  *                                                 write_behaviour.c)
  *
  * Invariants of a writer:
- *   1. the first thing that goes wrong stays in `status`, and whatever comes after it is not kept;
- *   2. what is declared is declared once, in the order of its first use;
- *   3. nothing depends on an address, so that equal machines have equal texts. */
+ *   1. `status` is the first failure; after it no text is kept;
+ *   2. each declaration is written once, in the order of first use;
+ *   3. the text does not depend on addresses, so equal machines have equal texts. */
 #ifndef DET_MACHINE_WRITE_H
 #define DET_MACHINE_WRITE_H
 
@@ -21,7 +21,7 @@
 #include "base/buffer.h"
 #include "base/map.h"
 
-/* What a machine uses without having a list of it. */
+/* Things that a machine uses without listing them. */
 enum det_write_kind {
     DET_WRITE_ENUM,
     DET_WRITE_RECORD,
@@ -55,49 +55,49 @@ struct det_writer {
     uint32_t *first_choice;         /* by pair: the index of its first alternative, from 1 */
     uint32_t *next_choice; /* by alternative: the index of the next one of its pair, from 1 */
     bool *is_written;      /* by pair */
-    size_t row_count;      /* of those that say pairs */
+    size_t row_count;      /* rows about pairs */
     struct det_error *reterr;
-    int status; /* 0 or what went wrong first */
+    int status; /* 0 or the first failure */
 };
 
-/* Remembers the first failure. */
+/* Records the first failure. */
 void det_write_fail(struct det_writer *writer, int code, const char *format, ...) DET_PRINTF(3, 4);
-/* Zeroed memory for as long as the writer lives; NULL when something has failed. */
+/* Returns zeroed memory for the life of the writer; NULL after a failure. */
 void *det_write_alloc(struct det_writer *writer, size_t count, size_t size);
 
-/* The names that states and events have in C, and all things the machine uses. */
+/* Makes names in C for states and events, and collects all things that the machine uses. */
 void det_write_collect(struct det_writer *writer);
-/* The alternative of a pair that follows `after`, in the order of the rows; NULL: the first one. */
+/* Returns the alternative of the pair that follows `after`, in row order; NULL: the first one. */
 const struct det_choice *det_write_choice(
     const struct det_writer *writer, size_t pair, const struct det_choice *after);
-/* For names in C: the name of the machine in capitals, with MY_ before it where C or the templates
- * use that one. */
+/* Returns the prefix of names in C: the name of the machine in capitals, with MY_ before it if C or
+ * the templates use that name. */
 const char *det_write_prefix(struct det_writer *writer);
-/* A name in C that is not in the map yet, like the name on disk as far as that goes. */
+/* Returns a name in C that is not in the map yet, similar to the name on disk. */
 const char *det_write_c_name(
     struct det_writer *writer, struct det_map *map, const char *wire, const char *noun);
-/* The thing of that name, added if it is new. */
+/* Returns the thing of that name, added if it is new. */
 struct det_write_thing *det_write_thing(
     struct det_writer *writer, enum det_write_kind kind, const char *name);
 
-/* The record and what it is made of, those in it first. NULL is fine. */
+/* Adds the record after the records and enums in it. Accepts NULL. */
 void det_write_add_record(struct det_writer *writer, const struct det_record *record);
-/* Their rows, and one row of a record. */
+/* Writes one row of a record; all enums; all records. */
 void det_write_field(struct det_writer *writer, const struct det_field *field);
 void det_write_enums(struct det_writer *writer);
 void det_write_records(struct det_writer *writer);
 
-/* The rows of the machine itself: what it declares, and what it does. */
+/* Writes the rows of the machine: its declarations, and its behaviour. */
 void det_write_declarations(struct det_writer *writer);
 void det_write_behaviour(struct det_writer *writer);
 
-/* "SECONDS(3), EVENT, fill". */
+/* Writes "SECONDS(3), EVENT, fill". */
 void det_write_timeout(struct det_writer *writer, const struct det_timeout *timeout);
-/* What a transition does, in words: "goes to paid, IF(can_pay), DO(mail)". */
-void det_write_way(struct det_writer *writer, const struct det_transition *transition);
-/* The rows that are made up, if any are needed, all about one pair, which is `ret`; true if so. Its
- * own row overrides them. */
-bool det_write_lost(struct det_writer *writer, size_t *ret);
+/* Writes a transition in words: "goes to paid, IF(can_pay), DO(mail)". */
+void det_write_transition(struct det_writer *writer, const struct det_transition *transition);
+/* Writes the rows that replace lost ones (write_overridden.c), all about one pair. Returns true if
+ * there are any; `ret` is then the pair, and its own row must override them. */
+bool det_write_overridden(struct det_writer *writer, size_t *ret);
 
 /* Appends the canonical text; see det_machine_write() in spec.h. After an error the buffer is as it
  * was. */

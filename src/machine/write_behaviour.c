@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* write_behaviour.c - the rows that say what a machine does.
+/* write_behaviour.c - writes the rows of a machine's behaviour.
  *
- * A row says one event for all states that answer it alike, in the order of the states; a pair with
- * alternatives has rows of its own. */
+ * One row has one event and all states with the same transition, in the order of the states; a pair
+ * with alternatives has separate rows. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "machine/write.h"
 
-/* How a row stands to those before it. */
+/* The relation of a row to those before it. */
 enum stand { PLAIN, OVERRIDE, ELSE };
 
 static const char *row_word(enum stand stand, unsigned outcome)
@@ -52,7 +53,7 @@ static bool same_keeps(const struct det_transition_more *a, const struct det_tra
     return true;
 }
 
-/* Names are compared, not addresses: each row of a template has its own. */
+/* Compares names, not addresses: each row of a template has separate copies. */
 static bool same_more(const struct det_transition_more *a, const struct det_transition_more *b)
 {
     static const struct det_transition_more nothing = { 0 };
@@ -98,7 +99,7 @@ static void write_duration(struct det_writer *writer, det_time span)
     }
     det_write_fail(
         writer, DET_ERR_UNSUPPORTED,
-        "a timeout of %s is not a whole number of milliseconds, which a spec cannot say",
+        "a timeout of %s is not a whole number of milliseconds, which a spec cannot express",
         writer->machine->name);
 }
 
@@ -124,7 +125,7 @@ static void write_reason(struct det_writer *writer, const char *reason)
     det_buffer_append_text(&writer->text, "\")");
 }
 
-/* A field with a presence may be two ranges of one name. */
+/* A field with a presence may have two ranges of one name, which are written once. */
 static void write_keeps(struct det_writer *writer, const struct det_transition_more *more)
 {
     const char *before = NULL;
@@ -180,7 +181,7 @@ static void write_extras(struct det_writer *writer, const struct det_transition_
         write_reason(writer, more->reason);
 }
 
-void det_write_way(struct det_writer *writer, const struct det_transition *transition)
+void det_write_transition(struct det_writer *writer, const struct det_transition *transition)
 {
     if (transition->outcome == DET_OUTCOME_GOTO)
         det_buffer_format(&writer->text, "goes to %s", writer->states[transition->to]);
@@ -188,12 +189,12 @@ void det_write_way(struct det_writer *writer, const struct det_transition *trans
         det_buffer_append_text(
             &writer->text, transition->outcome == DET_OUTCOME_STAY   ? "stays"
                            : transition->outcome == DET_OUTCOME_STOP ? "stops"
-                                                                     : "is not taken");
+                                                                     : "is not accepted");
     if (transition->more != NULL)
         write_extras(writer, transition->more);
 }
 
-/* What follows the states of a row. */
+/* Writes the part of a row after its states. */
 static void write_rest(
     struct det_writer *writer, size_t event, const struct det_transition *transition)
 {
@@ -206,7 +207,7 @@ static void write_rest(
     writer->row_count++;
 }
 
-/* The states from `state` on that answer the event alike, at most as many as a list may have. */
+/* Collects the states from `state` on with the same transition, at most the size of a list. */
 static size_t gather_alike(
     struct det_writer *writer, size_t state, size_t event, uint16_t states[DET_LIST_MAX])
 {
@@ -234,6 +235,7 @@ static void write_alike(struct det_writer *writer, size_t state, size_t event)
     uint16_t states[DET_LIST_MAX];
     size_t count = gather_alike(writer, state, event, states);
 
+    det_assert(count > 0 && states[0] == state);
     det_buffer_format(
         &writer->text, "%s(%s", row_word(PLAIN, transition->outcome), count > 1 ? "ANY(" : "");
     for (size_t i = 0; i < count; i++)
@@ -249,6 +251,7 @@ static void write_one(
 {
     size_t events = writer->machine->event_count;
 
+    det_assert(writer->is_written[pair] && pair < events * writer->machine->state_count);
     det_buffer_format(
         &writer->text, "%s(%s", row_word(stand, transition->outcome),
         writer->states[pair / events]);
@@ -307,7 +310,7 @@ void det_write_behaviour(struct det_writer *writer)
 
     write_about_states(writer);
     det_buffer_append_char(&writer->text, '\n');
-    if (det_write_lost(writer, &host))
+    if (det_write_overridden(writer, &host))
         write_pair(writer, OVERRIDE, host);
     for (size_t state = 0; state < machine->state_count; state++) {
         det_buffer_append_char(&writer->text, '\n');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* write_declarations.c - the rows that say what a machine has: states, events, effects, functions,
+/* write_declarations.c - writes the declarations of a machine: states, events, effects, functions,
  * timers, groups. */
 #include "machine/write.h"
 
@@ -35,7 +35,7 @@ static void write_states(struct det_writer *writer)
         if ((state->flags & both) == both)
             det_write_fail(
                 writer, DET_ERR_UNSUPPORTED,
-                "%s of %s is initial and final at once, which a spec cannot say", state->name,
+                "%s of %s is initial and final at once, which a spec cannot express", state->name,
                 machine->name);
         det_buffer_format(
             &writer->text, "STATE(%s, %s%s%s)\n", writer->states[i], state->name,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* write_names.c - what a machine does not keep in lists of its own, found by walking it: the names
- * of its functions, its records, and names in C for its states and events. */
+/* write_names.c - collects by a walk what a machine does not list: the names of its functions, its
+ * records, and names in C for its states and events. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "machine/reserved_names.h"
 #include "machine/write.h"
@@ -40,7 +41,7 @@ const char *det_write_prefix(struct det_writer *writer)
     return longer;
 }
 
-/* A name on disk may be free where the same one in capitals is not: null, _late, det_late. */
+/* A name on disk may be free while its capitals are reserved: null, _late, det_late. */
 static bool is_free(const struct det_map *map, const char *name)
 {
     return det_name_use(name) == NULL && det_map_get(map, name) == NULL;
@@ -73,7 +74,7 @@ const char *det_write_c_name(
         return "";
     taken->name = name;
     if (det_map_put(map, taken) == DET_ERR_NO_MEMORY)
-        det_write_fail(writer, DET_ERR_NO_MEMORY, "there is no memory");
+        det_write_fail(writer, DET_ERR_NO_MEMORY, "out of memory");
     return name;
 }
 
@@ -90,9 +91,10 @@ struct det_write_thing *det_write_thing(
         return NULL;
     thing->name = name;
     if (det_map_put(&list->map, thing) < 0) {
-        det_write_fail(writer, DET_ERR_NO_MEMORY, "there is no memory");
+        det_write_fail(writer, DET_ERR_NO_MEMORY, "out of memory");
         return NULL;
     }
+    det_assert(*list->end == NULL);
     *list->end = thing;
     list->end = &thing->next;
     return thing;
@@ -124,8 +126,8 @@ static void add_transition(struct det_writer *writer, const struct det_transitio
     add_fill(writer, more->within);
 }
 
-/* In the order of the states, whatever the order of the rows was: two machines that are the same
- * may have been said in different orders. */
+/* In the order of the states, not of the rows: two equal machines may have rows in different
+ * orders. */
 static void add_functions(struct det_writer *writer)
 {
     const struct det_machine *machine = writer->machine;
@@ -162,7 +164,7 @@ static void name_all(struct det_writer *writer)
         writer->timers[i] = machine->timers[i].name;
 }
 
-/* So that a pair finds its alternatives without going through those of all pairs. */
+/* Links the alternatives of each pair, so that they are found without a search of all. */
 static void index_choices(struct det_writer *writer)
 {
     const struct det_machine *machine = writer->machine;
@@ -171,6 +173,7 @@ static void index_choices(struct det_writer *writer)
         const struct det_choice *choice = &machine->choices[i - 1];
         size_t pair = (size_t)choice->state * machine->event_count + choice->event;
 
+        det_assert(choice->state < machine->state_count && choice->event < machine->event_count);
         writer->next_choice[i - 1] = writer->first_choice[pair];
         writer->first_choice[pair] = (uint32_t)i;
     }

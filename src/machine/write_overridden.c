@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* write_overridden.c - rows that a machine no longer has, made up again where the rules want to see
- * them.
+/* write_overridden.c - writes replacements for overridden rows, where the rules require them.
  *
- * What was overridden leaves no trace in a machine but one: a state may be entered, and an internal
- * event produced, by an overridden row only. And the dispatch function of a component makes events
- * that nothing else produces. For each of them there is a row about the first pair that the machine
- * takes, which the row of the pair then overrides:
+ * A machine does not store overridden rows, but a state may be entered, and an internal event
+ * produced, by an overridden row only. Also the dispatch function of a component may produce events
+ * that no row produces. Each of these gets a row about the first pair that the machine accepts,
+ * which the row of the pair then overrides:
  *
  *      ON(HOST, EVENT, LOST)                             LOST is entered
- *      OVERRIDE(HOST, EVENT, S, WITHIN(SECONDS(1), X))   X is produced; S takes it
- *      OVERRIDE(HOST, EVENT, TARGET, ...)                and this is what counts */
+ *      OVERRIDE(HOST, EVENT, S, WITHIN(SECONDS(1), X))   X is produced; S accepts it
+ *      OVERRIDE(HOST, EVENT, TARGET, ...)                the real transition */
 #include "machine/write.h"
 
 struct lost {
@@ -54,8 +53,8 @@ static void mark_rows(struct lost *lost)
         lost->is_produced[i] |= !machine->events[i].is_internal;
 }
 
-/* The first pair, of any event or of this one, that the machine takes; the number of all pairs when
- * there is none, which no rule allows. */
+/* Returns the first pair, of any event or of this one, that the machine accepts; the number of all
+ * pairs if there is none, which no rule permits. */
 static size_t first_taken(const struct det_machine *machine, size_t event)
 {
     size_t pairs = (size_t)machine->state_count * machine->event_count;
@@ -68,7 +67,7 @@ static size_t first_taken(const struct det_machine *machine, size_t event)
     return pairs;
 }
 
-/* A row about the host that enters `to`. All rows of a pair with alternatives have a guard. */
+/* Writes a row about the host that enters `to`. In a pair with alternatives it needs a guard. */
 static void write_row(struct lost *lost, size_t to, const char *produced)
 {
     struct det_writer *writer = lost->writer;
@@ -102,7 +101,7 @@ static void write_all(struct lost *lost)
     }
 }
 
-bool det_write_lost(struct det_writer *writer, size_t *ret)
+bool det_write_overridden(struct det_writer *writer, size_t *ret)
 {
     const struct det_machine *machine = writer->machine;
     struct lost lost = {

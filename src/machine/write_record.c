@@ -7,13 +7,13 @@
 #include "base/assert.h"
 #include "machine/write.h"
 
-/* Where the walk into a record stands. */
+/* One level of the walk into a record. */
 struct level {
     const struct det_record *record;
     size_t field;
 };
 
-/* A sound record has what its fields name. */
+/* Returns the record of a field; a valid record has it. */
 static const struct det_record *record_in(const struct det_field *field)
 {
     const struct det_record *record = det_record_of(field->record);
@@ -52,7 +52,7 @@ static bool same_enum(const struct det_enum *a, const struct det_enum *b)
     return true;
 }
 
-/* What is in them is compared when it is met itself. */
+/* Compares names only: nested records and enums are compared when the walk reaches them. */
 static bool same_field(const struct det_field *a, const struct det_field *b)
 {
     return same_text(a->name, b->name) && a->kind == b->kind && a->flags == b->flags &&
@@ -94,7 +94,7 @@ static void add_enum(struct det_writer *writer, const struct det_enum *enumerati
         fail_twice(writer, enumeration->name);
 }
 
-/* Whether it was there before. */
+/* Returns true if the record was already added. */
 static bool is_known(struct det_writer *writer, const struct det_record *record)
 {
     const struct det_write_thing *known =
@@ -113,7 +113,7 @@ static void declare_record(struct det_writer *writer, const struct det_record *r
         thing->definition = record;
 }
 
-/* The record in the next field of the level; NULL at the end. */
+/* Returns the record in the next field of the level; NULL at the end. */
 static const struct det_record *next_inside(struct det_writer *writer, struct level *level)
 {
     while (level->field < level->record->field_count) {
@@ -154,8 +154,8 @@ static void write_value(struct det_writer *writer, const struct det_enum_value *
         det_write_c_name(writer, &writer->value_names, value->name, "VALUE"), value->name);
 }
 
-/* The value 0 comes first: that is what the reader makes of the first one, and what a field is that
- * older bytes do not have. */
+/* The value 0 is first: the reader gives it to the first value, and a field that older bytes lack
+ * is 0. */
 static void write_enum(struct det_writer *writer, const struct det_enum *enumeration)
 {
     det_buffer_format(&writer->text, "ENUM(%s)\n", enumeration->name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* write_test.c - every machine there is becomes a text, and the text becomes the same machine. */
+/* write_test.c - every machine is written as a text, and the text is read as the same machine. */
 #include <dirent.h>
 
 #include <detent/tool/spec.h>
@@ -57,7 +57,7 @@ static char *write_text(const struct det_machine *machine)
     return text;
 }
 
-/* It is read as the same machine, which has the same text, and formatting changes nothing. */
+/* Reads the text as the same machine with the same text; formatting does not change it. */
 static void check_text(const struct det_machine *machine, const char *text)
 {
     struct det_spec *spec = read_spec("written.fsm", text);
@@ -208,7 +208,7 @@ static struct det_machine_builder *open_small(void)
     return b;
 }
 
-static void a_name_that_c_uses_in_capitals_has_another_prefix(void **state)
+static void machine_name_reserved_in_c_gets_another_prefix(void **state)
 {
     struct det_machine_builder *b = open_builder("null", NULL);
     struct det_machine *machine;
@@ -241,7 +241,7 @@ static void check_unsupported(struct det_machine_builder *b, const char *part)
     det_machine_close(machine);
 }
 
-static void what_a_spec_cannot_say_is_refused_in_words(void **state)
+static void machine_without_a_spec_form_is_refused_with_a_reason(void **state)
 {
     struct det_machine_builder *b = open_small();
 
@@ -362,8 +362,8 @@ static void names_in_c_are_made_so_that_none_is_taken_twice(void **state)
     det_machine_close(machine);
 }
 
-/* The capitals of these names are a macro, or kept for C or the library. */
-static void names_in_c_are_none_that_c_or_the_templates_use(void **state)
+/* The capitals of these names are a macro, or reserved for C or the library. */
+static void generated_c_names_avoid_reserved_names(void **state)
 {
     static const char *const rows[] = { "STATE(_late, _late)",    "EVENT(null,     null, paint)",
                                         "EVENT(eof,      eof)",   "EVENT(det_late, det_late)",
@@ -422,7 +422,7 @@ static void times_and_texts_are_exact(void **state)
     det_machine_close(machine);
 }
 
-/* `count` states in a ring, every one of which answers `events` events on its own. */
+/* `count` states in a ring, each with `events` different transitions. */
 static struct det_machine *build_ring(int count, int events)
 {
     struct det_machine_builder *b = open_builder("ring", NULL);
@@ -444,7 +444,7 @@ static struct det_machine *build_ring(int count, int events)
     return build(b);
 }
 
-static void what_is_too_large_for_a_reader_is_refused(void **state)
+static void spec_too_large_for_the_reader_is_refused(void **state)
 {
     struct det_machine *rows = build_ring(2000, 11), *bytes = build_ring(2000, 7);
     struct det_error error;
@@ -458,7 +458,7 @@ static void what_is_too_large_for_a_reader_is_refused(void **state)
     det_machine_close(bytes);
 }
 
-static void states_that_answer_alike_share_a_row(void **state)
+static void states_with_equal_transitions_share_a_row(void **state)
 {
     struct det_machine *machine;
     struct det_machine_builder *b = open_builder("large", NULL);
@@ -518,7 +518,7 @@ static struct det_machine *build_alike(enum odd odd)
     return build(b);
 }
 
-static void only_states_that_answer_alike_share_a_row(void **state)
+static void only_states_with_equal_transitions_share_a_row(void **state)
 {
     (void)state;
     for (int odd = ODD_NOTHING; odd < ODD_COUNT; odd++) {
@@ -535,7 +535,7 @@ static void only_states_that_answer_alike_share_a_row(void **state)
 }
 
 /* Nothing that counts produces the internal event, or enters the state. */
-static void what_only_an_overridden_row_does_is_written_too(void **state)
+static void declarations_used_by_overridden_rows_are_written(void **state)
 {
     struct det_machine_builder *b = open_small();
     struct det_machine *machine;
@@ -574,7 +574,7 @@ static int write_once(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void without_memory_nothing_is_written(void **state)
+static void write_survives_every_failed_allocation(void **state)
 {
     const char *path = DET_SOURCE_DIR "/src/machine/template_test.fsm";
     size_t size;
@@ -587,7 +587,7 @@ static void without_memory_nothing_is_written(void **state)
     free(text);
 }
 
-static void a_short_buffer_gets_the_beginning(void **state)
+static void short_buffer_gets_the_beginning_of_the_text(void **state)
 {
     struct det_machine_builder *b = open_small();
     struct det_machine *machine;
@@ -605,21 +605,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_good_spec_is_written_and_read_as_the_same_machine),
-        cmocka_unit_test(a_name_that_c_uses_in_capitals_has_another_prefix),
+        cmocka_unit_test(machine_name_reserved_in_c_gets_another_prefix),
         cmocka_unit_test(every_spec_of_the_tree_is_written_and_read_as_the_same_machine),
         cmocka_unit_test(random_machines_of_a_builder_are_written_and_read_as_the_same),
-        cmocka_unit_test(what_a_spec_cannot_say_is_refused_in_words),
+        cmocka_unit_test(machine_without_a_spec_form_is_refused_with_a_reason),
         cmocka_unit_test(two_records_of_one_name_must_be_the_same),
         cmocka_unit_test(enums_of_one_name_must_be_the_same_and_begin_with_0),
         cmocka_unit_test(names_in_c_are_made_so_that_none_is_taken_twice),
-        cmocka_unit_test(names_in_c_are_none_that_c_or_the_templates_use),
+        cmocka_unit_test(generated_c_names_avoid_reserved_names),
         cmocka_unit_test(times_and_texts_are_exact),
-        cmocka_unit_test(what_is_too_large_for_a_reader_is_refused),
-        cmocka_unit_test(states_that_answer_alike_share_a_row),
-        cmocka_unit_test(only_states_that_answer_alike_share_a_row),
-        cmocka_unit_test(what_only_an_overridden_row_does_is_written_too),
-        cmocka_unit_test(without_memory_nothing_is_written),
-        cmocka_unit_test(a_short_buffer_gets_the_beginning),
+        cmocka_unit_test(spec_too_large_for_the_reader_is_refused),
+        cmocka_unit_test(states_with_equal_transitions_share_a_row),
+        cmocka_unit_test(only_states_with_equal_transitions_share_a_row),
+        cmocka_unit_test(declarations_used_by_overridden_rows_are_written),
+        cmocka_unit_test(write_survives_every_failed_allocation),
+        cmocka_unit_test(short_buffer_gets_the_beginning_of_the_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

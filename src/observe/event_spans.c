@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "store/row.h"
 
@@ -39,7 +40,7 @@ void det_episode_answer(
         det_span_text(span, "detent.error", det_error_name(error->code));
         det_span_fail(span, error->text);
     } else {
-        det_span_text(span, "detent.outcome", det_row_outcome_name(sent->outcome));
+        det_span_text(span, "detent.outcome", det_outcome_name(sent->outcome));
         det_span_text(span, "detent.state.to", machine->states[sent->state].name);
         det_span_number(span, "detent.sequence", (int64_t)sent->sequence);
     }
@@ -55,7 +56,7 @@ void det_episode_fire(struct det_tracer *tracer, struct det_trace_context *ret)
 }
 
 /* The context is already known: the event was sent with it. */
-static void tell_timer(
+static void begin_timer_trace(
     struct det_tracer *tracer, const struct det_trace_context *sent, const struct det_note *note)
 {
     const char *machine = note->machine->name;
@@ -82,8 +83,11 @@ void det_episode_commit(
 
     if (!is_kept(tracer, sent))
         return;
+    det_assert(note->from < machine->state_count && note->to < machine->state_count);
+    det_assert(
+        note->event < machine->event_count || (note->event == UINT16_MAX && !note->is_timeout));
     if (note->is_timeout)
-        tell_timer(tracer, sent, note);
+        begin_timer_trace(tracer, sent, note);
     det_span_begin(tracer, &span, sent, DET_SPAN_INTERNAL, "commit");
     det_span_text(&span, "detent.machine", machine->name);
     det_span_text(&span, "detent.instance", note->instance);
@@ -91,7 +95,7 @@ void det_episode_commit(
         det_span_text(&span, "detent.event", machine->events[note->event].name);
     det_span_text(&span, "detent.state.from", machine->states[note->from].name);
     det_span_text(&span, "detent.state.to", machine->states[note->to].name);
-    det_span_text(&span, "detent.outcome", det_row_outcome_name(note->outcome));
+    det_span_text(&span, "detent.outcome", det_outcome_name(note->outcome));
     det_span_number(&span, "detent.sequence", (int64_t)note->sequence);
     /* The note arrives right after the end of the commit. */
     det_span_end_at(tracer, &span, span.start, note->commit_took);
@@ -105,7 +109,7 @@ struct det_trace_context det_episode_attempt_context(
 
     memcpy(&seed, sent->span_id, sizeof seed);
     hash = det_hash_mix(det_hash64(key, strlen(key), seed), attempt);
-    /* Zero is no id. */
+    /* Zero is not a valid id. */
     hash += hash == 0;
     memcpy(context.span_id, &hash, sizeof context.span_id);
     return context;

@@ -36,7 +36,7 @@ static void close_scene(struct scene *scene)
     det_sim_close(scene->sim);
 }
 
-/* The value of an attribute as text; fails the test when there is none. */
+/* The value of an attribute as text; fails the test if the attribute is missing. */
 static const char *attribute(const struct det_span *span, const char *key)
 {
     static char number[32];
@@ -49,7 +49,7 @@ static const char *attribute(const struct det_span *span, const char *key)
         snprintf(number, sizeof number, "%lld", (long long)found->number);
         return found->is_number ? number : span->text + found->offset;
     }
-    fail_msg("there is no %s", key);
+    fail_msg("no attribute %s", key);
     return NULL;
 }
 
@@ -146,7 +146,7 @@ static void a_timer_begins_a_trace_that_is_linked_to_what_armed_it(void **state)
     close_scene(&scene);
 }
 
-static void what_fails_says_why(void **state)
+static void failed_spans_have_the_error_text(void **state)
 {
     struct det_error error = { .code = DET_ERR_UNHANDLED, .text = "o-1 is open" };
     struct scene scene;
@@ -164,7 +164,7 @@ static void what_fails_says_why(void **state)
     close_scene(&scene);
 }
 
-static void what_nobody_keeps_is_not_told(void **state)
+static void what_nobody_keeps_is_not_reported(void **state)
 {
     struct det_attempt_figures attempt = { .machine = &order, .name = "x", .key = "k" };
     struct det_trace_context unkept = { .trace_id = { 1 }, .span_id = { 2 } };
@@ -189,8 +189,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(send_commit_and_attempts_are_one_trace),
         cmocka_unit_test(a_timer_begins_a_trace_that_is_linked_to_what_armed_it),
-        cmocka_unit_test(what_fails_says_why),
-        cmocka_unit_test(what_nobody_keeps_is_not_told),
+        cmocka_unit_test(failed_spans_have_the_error_text),
+        cmocka_unit_test(what_nobody_keeps_is_not_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

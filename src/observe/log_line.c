@@ -5,23 +5,26 @@
 #include "observe/log_line.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
+#include "base/hex.h"
 #include "base/memory.h"
-#include "observe/hex.h"
 #include "os/os.h"
 
 /* Always fits after the last member. */
 #define LINE_END ",\"is_cut\":true}\n"
+#define LEVELS   (sizeof level_names / sizeof *level_names)
 
 struct det_logger {
     struct det_world *world;
     const struct det_allocator *allocator;
-    atomic_int level;
+    enum det_log_level level;
     det_logger_write_fn *write;
     void *user;
-    struct det_mutex *mutex;    /* of writing */
+    struct det_mutex *mutex;    /* held while writing */
     struct det_series *dropped; /* NULL: not counted */
 };
 
@@ -33,18 +36,8 @@ static const char *const level_names[] = {
 
 const char *det_log_level_name(enum det_log_level level)
 {
+    det_assert((size_t)level < LEVELS);
     return level_names[level];
-}
-
-bool det_log_level_read(const char *name, enum det_log_level *ret)
-{
-    for (size_t i = 0; i < sizeof level_names / sizeof *level_names; i++) {
-        if (strcmp(level_names[i], name) == 0) {
-            *ret = (enum det_log_level)i;
-            return true;
-        }
-    }
-    return false;
 }
 
 int det_logger_open(const struct det_logger_options *options, struct det_logger **ret)
@@ -52,13 +45,14 @@ int det_logger_open(const struct det_logger_options *options, struct det_logger 
     struct det_logger *log = DET_NEW(options->allocator, struct det_logger);
     int r;
 
+    det_assert(options->write && (size_t)options->level < LEVELS);
     if (!log)
         return DET_ERR_NO_MEMORY;
     log->world = det_world_or_real(options->world);
     log->allocator = options->allocator;
     log->write = options->write;
     log->user = options->user;
-    atomic_init(&log->level, (int)options->level);
+    log->level = options->level;
     if (options->metrics)
         log->dropped = det_metrics_only(options->metrics, DET_METRIC_LOG_DROPPED);
     r = det_mutex_open(log->world, &log->mutex);
@@ -78,14 +72,16 @@ void det_logger_close(struct det_logger *log)
     DET_DELETE(log->allocator, log);
 }
 
-void det_logger_set_level(struct det_logger *log, enum det_log_level level)
+static bool is_wanted(const struct det_logger *log, enum det_log_level level)
 {
-    atomic_store(&log->level, (int)level);
+    return log && level >= log->level;
 }
 
-bool det_logger_is_wanted(struct det_logger *log, enum det_log_level level)
+/* Between two members the end of the line fits. */
+static void assert_line(const struct det_log_line *line)
 {
-    return log && (int)level >= atomic_load_explicit(&log->level, memory_order_relaxed);
+    det_assert(line->output.target == line->text);
+    det_assert(line->output.length + strlen(LINE_END) < line->output.capacity);
 }
 
 /* Keeps the member that began at `start` if the end of the line fits after it. */
@@ -102,6 +98,7 @@ static size_t begin_member(struct det_log_line *line, const char *key)
 {
     size_t start = line->output.length;
 
+    assert_line(line);
     det_output_text(&line->output, start > 1 ? ",\"" : "\"");
     det_output_text(&line->output, key);
     det_output_text(&line->output, "\":");
@@ -124,43 +121,37 @@ static void put_raw(struct det_log_line *line, const char *key, const char *valu
     (void)keep_member(line, start);
 }
 
-/* Escapes may make it six times as long: the half, or the half of that, fits. */
+/* Escapes may make the text six times as long: halves it until it fits. */
 static void put_message(struct det_log_line *line, const char *text)
 {
     size_t size = strlen(text);
 
-    while (!put_text(line, "message", det_view_of(text, size)))
+    while (!put_text(line, "message", det_view_of(text, size))) {
+        det_assert(size > 0);
         size = det_utf8_check(text, size / 2);
-}
-
-void det_log_line_begin_v(
-    struct det_logger *log, struct det_log_line *line, enum det_log_level level,
-    const char *component, const char *format, va_list arguments)
-{
-    char time[DET_TIME_TEXT], message[DET_LOG_MESSAGE_MAX];
-
-    line->log = det_logger_is_wanted(log, level) ? log : NULL;
-    if (!line->log)
-        return;
-    line->output = (struct det_output){ .target = line->text, .capacity = sizeof line->text };
-    line->is_cut = vsnprintf(message, sizeof message, format, arguments) >= (int)sizeof message;
-    det_format_time(det_world_now(log->world, DET_CLOCK_WALL), time, sizeof time);
-    det_output_char(&line->output, '{');
-    (void)put_text(line, "time", det_view_text(time));
-    (void)put_text(line, "level", det_view_text(level_names[level]));
-    (void)put_text(line, "component", det_view_text(component));
-    put_message(line, message);
+    }
 }
 
 void det_log_line_begin(
     struct det_logger *log, struct det_log_line *line, enum det_log_level level,
     const char *component, const char *format, ...)
 {
+    char time[DET_TIME_TEXT], message[DET_LOG_MESSAGE_MAX];
     va_list arguments;
 
+    line->log = is_wanted(log, level) ? log : NULL;
+    if (!line->log)
+        return;
+    line->output = (struct det_output){ .target = line->text, .capacity = sizeof line->text };
     va_start(arguments, format);
-    det_log_line_begin_v(log, line, level, component, format, arguments);
+    line->is_cut = vsnprintf(message, sizeof message, format, arguments) >= (int)sizeof message;
     va_end(arguments);
+    det_format_time(det_world_now(log->world, DET_CLOCK_WALL), time, sizeof time);
+    det_output_char(&line->output, '{');
+    (void)put_text(line, "time", det_view_text(time));
+    (void)put_text(line, "level", det_view_text(level_names[level]));
+    (void)put_text(line, "component", det_view_text(component));
+    put_message(line, message);
 }
 
 void det_log_line_text(struct det_log_line *line, const char *key, const char *value)
@@ -193,11 +184,6 @@ void det_log_line_span(struct det_log_line *line, const char *key, det_time span
     put_raw(line, key, text);
 }
 
-void det_log_line_secret(struct det_log_line *line, const char *key, struct det_secret secret)
-{
-    det_log_line_text(line, key, det_secret_text(secret));
-}
-
 void det_log_line_trace(struct det_log_line *line, const struct det_trace_context *context)
 {
     char text[2 * sizeof context->trace_id + 1];
@@ -217,6 +203,7 @@ void det_log_line_end(struct det_log_line *line)
 
     if (!log)
         return;
+    assert_line(line);
     det_output_text(&line->output, line->is_cut ? LINE_END : "}\n");
     det_mutex_lock(log->world, log->mutex);
     r = log->write(log->user, line->text, line->output.length);

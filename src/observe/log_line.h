@@ -13,16 +13,13 @@
  * Invariants
  *   1. One line is one object of at most DET_LOG_LINE_MAX bytes with its newline, for any input:
  *      control characters, and everything that could control a terminal, are escaped; bytes that
- *      are
- *      not UTF-8 are replaced. A member that does not fit is omitted, a message is truncated, and
- *      the line is marked: "is_cut":true.
+ *      are not UTF-8 are replaced. A member that does not fit is omitted, a message is truncated,
+ *      and the line is marked: "is_cut":true.
  *   2. Nothing is allocated and nothing fails: a line that could not be written is dropped and
  *      counted.
- *   3. Secrets have their own type, whose value cannot be written to a line. */
+ *   3. The level is fixed when the log is opened. */
 #ifndef DET_OBSERVE_LOG_LINE_H
 #define DET_OBSERVE_LOG_LINE_H
-
-#include <stdarg.h>
 
 #include <detent/trace.h>
 #include <detent/world.h>
@@ -45,16 +42,6 @@ enum det_log_level {
 #define DET_LOG_LINE_MAX    8192
 #define DET_LOG_MESSAGE_MAX 4608 /* a line of a task fits */
 
-/* A value that must not appear in a log, an error or a list: it prints as DET_REDACTED. */
-struct det_secret {
-    const char *value; /* NULL: none, which is not secret */
-};
-#define DET_REDACTED "{redacted}"
-static inline const char *det_secret_text(struct det_secret secret)
-{
-    return secret.value ? DET_REDACTED : "";
-}
-
 /* Writes one whole line with its newline; an error means that it was not written. Called by one
  * thread at a time. */
 typedef int det_logger_write_fn(void *user, const char *line, size_t size);
@@ -73,10 +60,6 @@ struct det_logger;
 DET_MUST_CHECK int det_logger_open(
     const struct det_logger_options *options, struct det_logger **ret);
 void det_logger_close(struct det_logger *log);
-/* Takes effect at once, from any thread. */
-void det_logger_set_level(struct det_logger *log, enum det_log_level level);
-/* Returns true if a line of this level would be written: to avoid costly arguments. NULL: false. */
-bool det_logger_is_wanted(struct det_logger *log, enum det_log_level level);
 
 /* A line under construction, in the caller's memory. Only the functions below access its
  * members. */
@@ -91,21 +74,16 @@ struct det_log_line {
 void det_log_line_begin(
     struct det_logger *log, struct det_log_line *line, enum det_log_level level,
     const char *component, const char *format, ...) DET_PRINTF(5, 6);
-void det_log_line_begin_v(
-    struct det_logger *log, struct det_log_line *line, enum det_log_level level,
-    const char *component, const char *format, va_list arguments) DET_PRINTF(5, 0);
 /* Members; keys are constants of the code. A NULL text is omitted. */
 void det_log_line_text(struct det_log_line *line, const char *key, const char *value);
 void det_log_line_number(struct det_log_line *line, const char *key, int64_t value);
 /* In seconds. */
 void det_log_line_span(struct det_log_line *line, const char *key, det_time span);
-void det_log_line_secret(struct det_log_line *line, const char *key, struct det_secret secret);
 /* NULL: none. */
 void det_log_line_trace(struct det_log_line *line, const struct det_trace_context *context);
 void det_log_line_end(struct det_log_line *line);
 
-/* Returns "debug", ...; the inverse returns false for an unknown name. */
+/* Returns "debug", ... */
 const char *det_log_level_name(enum det_log_level level);
-DET_MUST_CHECK bool det_log_level_read(const char *name, enum det_log_level *ret);
 
 #endif

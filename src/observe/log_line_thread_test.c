@@ -40,7 +40,6 @@ static void log_many(void *argument)
 
         det_log_line_begin(logger->log, &line, DET_LOG_INFO, "x", "m %d", i);
         det_log_line_end(&line);
-        det_logger_set_level(logger->log, i % 2 ? DET_LOG_DEBUG : DET_LOG_INFO);
     }
 }
 

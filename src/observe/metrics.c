@@ -4,13 +4,12 @@
 /* metrics.c - the series of all metrics: lookup, creation, counting. */
 #include <string.h>
 
-#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "observe/metrics_internal.h"
 
 #define SERIES_MAX 2000
-/* The values of all labels with their ends, and a final 0. */
+/* The values of all labels, each with its end, and a final 0. */
 #define KEY_SIZE (DET_LABELS_MAX * (DET_LABEL_MAX + 1) + 1)
 
 /* U+FFFD replaces an invalid byte. */
@@ -55,6 +54,7 @@ void det_series_observe(struct det_series *series, int64_t value)
     uint64_t counted = value > 0 ? (uint64_t)value : 0;
     size_t bucket = 0;
 
+    det_assert(info->kind == DET_METRIC_HISTOGRAM);
     while (bucket < info->bucket_count - 1 && counted > info->bounds[bucket])
         bucket++;
     atomic_fetch_add_explicit(&series->buckets[bucket], 1, memory_order_relaxed);
@@ -73,18 +73,19 @@ static char *append_value(char *target, const char *value)
     size_t size = strlen(value), valid = det_utf8_check(value, size), used = 0;
 
     for (size_t at = 0; at < size; at++) {
-        bool is_told = at < valid && is_plain(value[at]);
-        size_t more = is_told ? 1 : sizeof replacement;
+        bool is_reported = at < valid && is_plain(value[at]);
+        size_t more = is_reported ? 1 : sizeof replacement;
 
         if (used + more > DET_LABEL_MAX)
             break;
-        memcpy(target + used, is_told ? value + at : replacement, more);
+        memcpy(target + used, is_reported ? value + at : replacement, more);
         used += more;
         if (at == valid)
             valid = at + 1 + det_utf8_check(value + at + 1, size - at - 1);
     }
     /* Truncation may have split a character. */
     used = det_utf8_check(target, used);
+    det_assert(used <= DET_LABEL_MAX);
     target[used] = DET_LABEL_END;
     return target + used + 1;
 }
@@ -92,8 +93,11 @@ static char *append_value(char *target, const char *value)
 static void write_key(
     const struct det_metric_info *info, const char *const *values, char target[KEY_SIZE])
 {
+    const char *start = target;
+
     for (size_t i = 0; info->labels[i]; i++)
         target = append_value(target, values ? values[i] : "other");
+    det_assert((size_t)(target - start) < KEY_SIZE);
     *target = '\0';
 }
 
@@ -125,7 +129,16 @@ static struct det_series *series_open(
     return NULL;
 }
 
-/* Made and put to the others; NULL when there is no memory. With the lock, or alone. */
+/* The list and the map have the same series, the first of which is `other`. */
+static void assert_family(const struct det_metrics *metrics, const struct det_family *family)
+{
+    det_assert(!*family->last && family->first);
+    det_assert(!family->other || family->other == family->first);
+    det_assert(family->map.count <= (size_t)metrics->series_max + 1);
+}
+
+/* Creates a series and adds it to its family; NULL if out of memory. With the lock, or before other
+ * threads use the metrics. */
 static struct det_series *family_add(
     const struct det_metrics *metrics, struct det_family *family, const char *key)
 {
@@ -138,8 +151,20 @@ static struct det_series *family_add(
     if (series) {
         *family->last = series;
         family->last = &series->next;
+        assert_family(metrics, family);
     }
     return series;
+}
+
+static void assert_info(const struct det_metric_info *info)
+{
+    bool is_histogram = info->kind == DET_METRIC_HISTOGRAM;
+
+    det_assert(is_histogram ? info->bucket_count > 1 : info->bucket_count == 0);
+    det_assert(info->bucket_count <= DET_BUCKETS_MAX + 1);
+    for (size_t i = 2; i < info->bucket_count; i++)
+        det_assert(info->bounds[i - 2] < info->bounds[i - 1]);
+    det_assert(!info->labels[DET_LABELS_MAX]);
 }
 
 static int family_init(
@@ -147,6 +172,7 @@ static int family_init(
 {
     char key[KEY_SIZE];
 
+    assert_info(info);
     family->info = info;
     family->last = &family->first;
     det_map_init(
@@ -156,7 +182,8 @@ static int family_init(
     family->other = family_add(metrics, family, key);
     if (!family->other)
         return DET_ERR_NO_MEMORY;
-    /* Without labels there is one from the beginning, so that its rate is known from the first. */
+    /* A metric without labels is shown from the start, so that its rate is known from the first
+     * scrape. */
     atomic_store(&family->other->is_shown, !info->labels[0]);
     return 0;
 }
@@ -270,7 +297,7 @@ static void series_take_back(struct det_series *series)
     atomic_store_explicit(&series->value, 0, memory_order_relaxed);
 }
 
-void det_metrics_take_back(struct det_metrics *metrics, enum det_metric metric)
+void det_metrics_reset(struct det_metrics *metrics, enum det_metric metric)
 {
     struct det_family *family = &metrics->families[metric];
 
@@ -297,13 +324,7 @@ void det_metrics_forget(
     det_mutex_unlock(metrics->world, metrics->mutex);
 }
 
-void det_metrics_collect(struct det_metrics *metrics, det_collect_fn *collect, void *user)
-{
-    det_assert(metrics->collector_count < DET_COLLECTORS_MAX);
-    metrics->collectors[metrics->collector_count++] = (struct det_collector){ collect, user };
-}
-
-void det_metrics_change(struct det_metrics *metrics, det_collect_fn *change, void *user)
+void det_metrics_change(struct det_metrics *metrics, det_change_fn *change, void *user)
 {
     det_mutex_lock(metrics->world, metrics->scrape);
     change(user, metrics);

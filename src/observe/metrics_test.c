@@ -74,7 +74,7 @@ static void the_documentation_has_each_metric_as_it_is_and_no_other(void **state
     free(page);
 }
 
-static void what_has_no_labels_is_told_from_the_beginning_and_nothing_else(void **state)
+static void only_metrics_without_labels_are_shown_from_the_start(void **state)
 {
     struct det_metrics *metrics = metrics_of(NULL);
     char *text = scrape_as(metrics, DET_METRICS_TEXT);
@@ -88,13 +88,13 @@ static void what_has_no_labels_is_told_from_the_beginning_and_nothing_else(void 
         assert_int_equal(strstr(text, line) != NULL, info->labels[0] == NULL);
     }
     assert_null(strstr(text, "other"));
-    assert_told(metrics, "detent_log_dropped_total 0");
-    assert_told(metrics, "detent_journal_batch_events_bucket{le=\"+Inf\"} 0");
+    assert_metric(metrics, "detent_log_dropped_total 0");
+    assert_metric(metrics, "detent_journal_batch_events_bucket{le=\"+Inf\"} 0");
     free(text);
     det_metrics_close(metrics);
 }
 
-static void the_same_values_are_the_same_series(void **state)
+static void equal_label_values_share_a_series(void **state)
 {
     struct det_metrics *metrics = metrics_of(NULL);
     struct det_series *one = SERIES(metrics, SLOT_REJECTED, "press", "x");
@@ -104,14 +104,14 @@ static void the_same_values_are_the_same_series(void **state)
     assert_ptr_not_equal(SERIES(metrics, SLOT_REJECTED, "oven", "x"), one);
     assert_ptr_not_equal(SERIES(metrics, RESTARTS, "press"), one);
     assert_ptr_not_equal(
-        SERIES(metrics, TROUBLES, "ab", "c"), SERIES(metrics, TROUBLES, "a", "bc"));
+        SERIES(metrics, INCIDENTS, "ab", "c"), SERIES(metrics, INCIDENTS, "a", "bc"));
     assert_ptr_equal(
         det_metrics_only(metrics, DET_METRIC_STORE_BYTES),
         det_metrics_only(metrics, DET_METRIC_STORE_BYTES));
     det_metrics_close(metrics);
 }
 
-static void counters_and_gauges_are_told_with_their_labels(void **state)
+static void counters_and_gauges_are_reported_with_their_labels(void **state)
 {
     struct det_metrics *metrics = metrics_of(NULL);
     struct det_series *series = SERIES(metrics, TRANSITIONS, "order", "open", "pay", "goto");
@@ -120,26 +120,26 @@ static void counters_and_gauges_are_told_with_their_labels(void **state)
     (void)state;
     det_series_count(series, 1);
     det_series_count(series, 41);
-    assert_told(
+    assert_metric(
         metrics, "detent_transitions_total{machine=\"order\",state=\"open\",event=\"pay\","
                  "outcome=\"goto\"} 42");
-    assert_told(metrics, "# TYPE detent_transitions_total counter");
+    assert_metric(metrics, "# TYPE detent_transitions_total counter");
     gauge = SERIES(metrics, BACKOFF, "beat");
     det_series_set(gauge, 1500 * DET_MILLISECOND);
-    assert_told(metrics, "detent_backoff_seconds{task=\"beat\"} 1.5");
+    assert_metric(metrics, "detent_backoff_seconds{task=\"beat\"} 1.5");
     det_series_set(gauge, 1);
-    assert_told(metrics, "detent_backoff_seconds{task=\"beat\"} 0.000000001");
+    assert_metric(metrics, "detent_backoff_seconds{task=\"beat\"} 0.000000001");
     det_series_set(gauge, 20 * DET_SECOND);
-    assert_told(metrics, "detent_backoff_seconds{task=\"beat\"} 20");
+    assert_metric(metrics, "detent_backoff_seconds{task=\"beat\"} 20");
     det_series_set(gauge, 0);
-    assert_told(metrics, "detent_backoff_seconds{task=\"beat\"} 0");
+    assert_metric(metrics, "detent_backoff_seconds{task=\"beat\"} 0");
     det_series_move(det_metrics_only(metrics, DET_METRIC_HTTP_CONNECTIONS), 2);
     det_series_move(det_metrics_only(metrics, DET_METRIC_HTTP_CONNECTIONS), -3);
-    assert_told(metrics, "detent_http_connections -1");
+    assert_metric(metrics, "detent_http_connections -1");
     det_metrics_close(metrics);
 }
 
-static void a_histogram_counts_each_value_once_and_tells_sums(void **state)
+static void a_histogram_counts_each_value_once_and_reports_sums(void **state)
 {
     struct det_metrics *metrics = metrics_of(NULL);
     struct det_series *series = det_metrics_only(metrics, DET_METRIC_COMMIT_DURATION);
@@ -151,27 +151,28 @@ static void a_histogram_counts_each_value_once_and_tells_sums(void **state)
     det_series_observe(series, -DET_SECOND);
     det_series_observe(series, 11 * DET_SECOND);
 #define DURATION "detent_journal_commit_duration_seconds"
-    assert_told(metrics, DURATION "_bucket{le=\"0.0001\"} 2");
-    assert_told(metrics, DURATION "_bucket{le=\"0.00025\"} 3");
-    assert_told(metrics, DURATION "_bucket{le=\"10\"} 3");
-    assert_told(metrics, DURATION "_bucket{le=\"+Inf\"} 4");
-    assert_told(metrics, DURATION "_sum 11.000200001");
-    assert_told(metrics, DURATION "_count 4");
+    assert_metric(metrics, DURATION "_bucket{le=\"0.0001\"} 2");
+    assert_metric(metrics, DURATION "_bucket{le=\"0.00025\"} 3");
+    assert_metric(metrics, DURATION "_bucket{le=\"10\"} 3");
+    assert_metric(metrics, DURATION "_bucket{le=\"+Inf\"} 4");
+    assert_metric(metrics, DURATION "_sum 11.000200001");
+    assert_metric(metrics, DURATION "_count 4");
     det_series_observe(batch, 7);
-    assert_told(metrics, "detent_journal_batch_events_bucket{le=\"4\"} 0");
-    assert_told(metrics, "detent_journal_batch_events_bucket{le=\"8\"} 1");
-    assert_told(metrics, "detent_journal_batch_events_sum 7");
+    assert_metric(metrics, "detent_journal_batch_events_bucket{le=\"4\"} 0");
+    assert_metric(metrics, "detent_journal_batch_events_bucket{le=\"8\"} 1");
+    assert_metric(metrics, "detent_journal_batch_events_sum 7");
     det_series_observe(SERIES(metrics, STATE_DURATION, "order", "open"), DET_MINUTE);
-    assert_told(
+    assert_metric(
         metrics, "detent_state_duration_seconds_bucket{machine=\"order\",state=\"open\","
                  "le=\"60\"} 1");
-    assert_told(metrics, "detent_state_duration_seconds_sum{machine=\"order\",state=\"open\"} 60");
+    assert_metric(
+        metrics, "detent_state_duration_seconds_sum{machine=\"order\",state=\"open\"} 60");
     det_metrics_close(metrics);
 }
 
-/* What comes in, and what is told of it. */
+/* A label value, and how the output shows it. */
 static const struct {
-    const char *value, *told;
+    const char *value, *reported;
 } hostile[] = {
     { "", "" },
     { "a\"b\\c", "a\\\"b\\\\c" },
@@ -184,7 +185,7 @@ static const struct {
     { "}\",le=\"1\"} 7", "}\\\",le=\\\"1\\\"} 7" },
 };
 
-static void hostile_values_are_told_so_that_nothing_else_can_be_read(void **state)
+static void hostile_values_are_escaped(void **state)
 {
     struct det_metrics *metrics = metrics_of(NULL);
 
@@ -194,10 +195,11 @@ static void hostile_values_are_told_so_that_nothing_else_can_be_read(void **stat
 
         det_series_count(SERIES(metrics, RESTARTS, hostile[i].value), i + 1);
         snprintf(
-            line, sizeof line, "detent_restarts_total{task=\"%s\"} %zu", hostile[i].told, i + 1);
-        assert_told(metrics, line);
+            line, sizeof line, "detent_restarts_total{task=\"%s\"} %zu", hostile[i].reported,
+            i + 1);
+        assert_metric(metrics, line);
     }
-    /* Those that look the same are the same. */
+    /* Values with the same output are the same. */
     assert_ptr_equal(SERIES(metrics, RESTARTS, "a\x01"), SERIES(metrics, RESTARTS, "a\x02"));
     det_metrics_close(metrics);
 }
@@ -213,7 +215,7 @@ static void long_values_are_cut_between_characters(void **state)
     memcpy(value + 127, "\xC3\xBC", 2);
     det_series_count(SERIES(metrics, RESTARTS, value), 1);
     snprintf(line, sizeof line, "detent_restarts_total{task=\"%.127s\"} 1", value);
-    assert_told(metrics, line);
+    assert_metric(metrics, line);
     /* A replacement that does not fit is not begun either. */
     memcpy(value + 127, "\x01", 1);
     assert_ptr_equal(
@@ -221,7 +223,7 @@ static void long_values_are_cut_between_characters(void **state)
     det_metrics_close(metrics);
 }
 
-static void what_there_is_no_room_for_is_other_and_is_counted(void **state)
+static void series_over_the_limit_are_counted_as_other(void **state)
 {
     struct det_metrics *metrics = metrics_of(&(struct det_metrics_options){ .series_max = 2 });
     struct det_series *one = SERIES(metrics, RESTARTS, "one");
@@ -232,9 +234,9 @@ static void what_there_is_no_room_for_is_other_and_is_counted(void **state)
     det_series_count(SERIES(metrics, RESTARTS, "four"), 4);
     assert_ptr_equal(SERIES(metrics, RESTARTS, "one"), one);
     assert_ptr_equal(SERIES(metrics, RESTARTS, "other"), SERIES(metrics, RESTARTS, "five"));
-    assert_told(metrics, "detent_restarts_total{task=\"other\"} 7");
-    assert_told(metrics, "detent_restarts_total{task=\"two\"} 1");
-    assert_told(metrics, "detent_series_refused_total{metric=\"detent_restarts_total\"} 3");
+    assert_metric(metrics, "detent_restarts_total{task=\"other\"} 7");
+    assert_metric(metrics, "detent_restarts_total{task=\"two\"} 1");
+    assert_metric(metrics, "detent_series_refused_total{metric=\"detent_restarts_total\"} 3");
     (void)SERIES(metrics, SLOT_REJECTED, "1", "x"), (void)SERIES(metrics, SLOT_REJECTED, "2", "x");
     (void)SERIES(metrics, SLOT_REJECTED, "3", "x");
     (void)SERIES(metrics, EVENTS_UNHANDLED, "m", "s", "1");
@@ -242,7 +244,7 @@ static void what_there_is_no_room_for_is_other_and_is_counted(void **state)
     assert_ptr_equal(
         SERIES(metrics, EVENTS_UNHANDLED, "m", "s", "3"),
         SERIES(metrics, EVENTS_UNHANDLED, "other", "other", "other"));
-    assert_told(metrics, "detent_series_refused_total{metric=\"other\"} 1");
+    assert_metric(metrics, "detent_series_refused_total{metric=\"other\"} 1");
     det_metrics_close(metrics);
 }
 
@@ -250,7 +252,7 @@ static void count_instances(void *user, struct det_metrics *metrics)
 {
     const int *count = user;
 
-    det_metrics_take_back(metrics, DET_METRIC_TIMERS_PENDING);
+    det_metrics_reset(metrics, DET_METRIC_TIMERS_PENDING);
     for (int i = 0; i < *count; i++) {
         char name[16];
 
@@ -259,17 +261,18 @@ static void count_instances(void *user, struct det_metrics *metrics)
     }
 }
 
-static void gauges_that_are_taken_anew_forget_what_is_gone(void **state)
+static void recomputed_gauges_hide_removed_series(void **state)
 {
     struct det_metrics *metrics = metrics_of(&(struct det_metrics_options){ .series_max = 2 });
     int count = 4;
     char *text;
 
     (void)state;
-    det_metrics_collect(metrics, count_instances, &count);
-    assert_told(metrics, "detent_timers_pending{machine=\"m1\"} 11");
-    assert_told(metrics, "detent_timers_pending{machine=\"other\"} 25");
+    det_metrics_change(metrics, count_instances, &count);
+    assert_metric(metrics, "detent_timers_pending{machine=\"m1\"} 11");
+    assert_metric(metrics, "detent_timers_pending{machine=\"other\"} 25");
     count = 1;
+    det_metrics_change(metrics, count_instances, &count);
     text = scrape_as(metrics, DET_METRICS_TEXT);
     assert_non_null(strstr(text, "detent_timers_pending{machine=\"m0\"} 10\n"));
     assert_null(strstr(text, "m1"));
@@ -330,14 +333,14 @@ static void fill_all(struct det_metrics *metrics)
     }
 }
 
-/* What promtool says to a file, which must be nothing. */
-static int promtool(const char *input, const char *said)
+/* Output of promtool for a file, which must be empty. */
+static int promtool(const char *input, const char *printed)
 {
     int status = 0;
     pid_t child = fork();
 
     if (child == 0) {
-        if (!freopen(input, "r", stdin) || !freopen(said, "w", stdout) || dup2(1, 2) < 0)
+        if (!freopen(input, "r", stdin) || !freopen(printed, "w", stdout) || dup2(1, 2) < 0)
             _exit(126);
         execlp("promtool", "promtool", "check", "metrics", (char *)NULL);
         _exit(127);
@@ -346,10 +349,10 @@ static int promtool(const char *input, const char *said)
     return status;
 }
 
-static void promtool_finds_nothing_to_say(void **state)
+static void promtool_accepts_the_metrics(void **state)
 {
     struct det_metrics *metrics = metrics_of(NULL);
-    char *folder = det_test_folder(), *text, *words, input[512], said[512];
+    char *folder = det_test_folder(), *text, *words, input[512], printed[512];
     size_t size;
     int status;
 
@@ -357,15 +360,15 @@ static void promtool_finds_nothing_to_say(void **state)
     fill_all(metrics);
     text = scrape_as(metrics, DET_METRICS_TEXT);
     snprintf(input, sizeof input, "%s/metrics", folder);
-    snprintf(said, sizeof said, "%s/said", folder);
+    snprintf(printed, sizeof printed, "%s/said", folder);
     det_test_write_file(input, text, strlen(text));
-    status = promtool(input, said);
-    words = det_test_read_file(said, &size);
+    status = promtool(input, printed);
+    words = det_test_read_file(printed, &size);
     if (status != 0 || size > 0)
         fail_msg("promtool: %d\n%s", status, words);
     /* It does find things. */
     det_test_write_file(input, "detent_x{a=\"1} 2\n", 17);
-    assert_int_not_equal(promtool(input, said), 0);
+    assert_int_not_equal(promtool(input, printed), 0);
     free(words);
     free(text);
     det_test_folder_remove(folder);
@@ -384,10 +387,10 @@ static int count_with_failures(struct det_test_memory *memory, void *argument)
         return r;
     det_series_count(SERIES(metrics, RESTARTS, "beat"), 1);
     det_series_observe(SERIES(metrics, STATE_DURATION, "order", "open"), 1);
-    /* Nothing is lost for want of memory: it is told as another's. */
+    /* Without memory no count is lost: it is counted as "other". */
     assert_true(
-        is_told(metrics, "detent_restarts_total{task=\"beat\"} 1") ||
-        is_told(metrics, "detent_restarts_total{task=\"other\"} 1"));
+        has_metric(metrics, "detent_restarts_total{task=\"beat\"} 1") ||
+        has_metric(metrics, "detent_restarts_total{task=\"other\"} 1"));
     det_buffer_init(&buffer, &memory->allocator);
     det_metrics_write(metrics, DET_METRICS_TEXT, &buffer);
     r = det_buffer_status(&buffer);
@@ -396,7 +399,7 @@ static int count_with_failures(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void without_memory_values_are_others(void **state)
+static void out_of_memory_counts_values_as_other(void **state)
 {
     (void)state;
     det_test_each_failure(count_with_failures, NULL);
@@ -407,17 +410,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_say_kind_and_unit),
         cmocka_unit_test(the_documentation_has_each_metric_as_it_is_and_no_other),
-        cmocka_unit_test(what_has_no_labels_is_told_from_the_beginning_and_nothing_else),
-        cmocka_unit_test(the_same_values_are_the_same_series),
-        cmocka_unit_test(counters_and_gauges_are_told_with_their_labels),
-        cmocka_unit_test(a_histogram_counts_each_value_once_and_tells_sums),
-        cmocka_unit_test(hostile_values_are_told_so_that_nothing_else_can_be_read),
+        cmocka_unit_test(only_metrics_without_labels_are_shown_from_the_start),
+        cmocka_unit_test(equal_label_values_share_a_series),
+        cmocka_unit_test(counters_and_gauges_are_reported_with_their_labels),
+        cmocka_unit_test(a_histogram_counts_each_value_once_and_reports_sums),
+        cmocka_unit_test(hostile_values_are_escaped),
         cmocka_unit_test(long_values_are_cut_between_characters),
-        cmocka_unit_test(what_there_is_no_room_for_is_other_and_is_counted),
-        cmocka_unit_test(gauges_that_are_taken_anew_forget_what_is_gone),
+        cmocka_unit_test(series_over_the_limit_are_counted_as_other),
+        cmocka_unit_test(recomputed_gauges_hide_removed_series),
         cmocka_unit_test(openmetrics_has_its_own_names_units_and_end),
-        cmocka_unit_test(promtool_finds_nothing_to_say),
-        cmocka_unit_test(without_memory_values_are_others),
+        cmocka_unit_test(promtool_accepts_the_metrics),
+        cmocka_unit_test(out_of_memory_counts_values_as_other),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

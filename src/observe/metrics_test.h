@@ -18,7 +18,7 @@ static inline struct det_metrics *metrics_of(const struct det_metrics_options *o
     return metrics;
 }
 
-/* All of it; free() the result. */
+/* The whole output; free() the result. */
 static inline char *scrape_as(struct det_metrics *metrics, enum det_metrics_format format)
 {
     struct det_buffer buffer;
@@ -32,8 +32,8 @@ static inline char *scrape_as(struct det_metrics *metrics, enum det_metrics_form
     return text;
 }
 
-/* Whether a whole line of the scrape is `line`. */
-static inline bool is_told(struct det_metrics *metrics, const char *line)
+/* True if one whole line of the scrape equals `line`. */
+static inline bool has_metric(struct det_metrics *metrics, const char *line)
 {
     char *text = scrape_as(metrics, DET_METRICS_TEXT), *at = text;
     size_t length = strlen(line);
@@ -45,16 +45,16 @@ static inline bool is_told(struct det_metrics *metrics, const char *line)
     return is_there;
 }
 
-static inline void assert_told(struct det_metrics *metrics, const char *line)
+static inline void assert_metric(struct det_metrics *metrics, const char *line)
 {
     char *text;
 
-    if (is_told(metrics, line))
+    if (has_metric(metrics, line))
         return;
     text = scrape_as(metrics, DET_METRICS_TEXT);
     print_error("%s", text);
     free(text);
-    fail_msg("not told: %s", line);
+    fail_msg("not in the output: %s", line);
 }
 
 #define SERIES(metrics, id, ...) \

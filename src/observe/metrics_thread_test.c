@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* metrics_thread_test.c - threads that really count, look and scrape at once. */
+/* metrics_thread_test.c - real threads that count, look up and scrape at once. */
 /* test: threads */
 #include "observe/metrics_test.h"
 
@@ -15,8 +15,7 @@ struct counter {
     struct det_thread *thread;
 };
 
-/* Each looks for its series in every round: most are there, the first one is made by whoever is
- * first. */
+/* Each looks up its series in every round; the first thread creates it. */
 static void count(void *argument)
 {
     struct counter *counter = argument;
@@ -34,7 +33,7 @@ static void count(void *argument)
     }
 }
 
-static void nothing_is_counted_twice_or_lost(void **state)
+static void concurrent_counts_are_neither_lost_nor_doubled(void **state)
 {
     struct det_metrics *metrics = metrics_of(NULL);
     struct det_world *world = det_world_real();
@@ -53,18 +52,18 @@ static void nothing_is_counted_twice_or_lost(void **state)
 
         snprintf(
             line, sizeof line, "detent_restarts_total{task=\"t%d\"} %d", i, THREADS * ROUNDS / 10);
-        assert_told(metrics, line);
+        assert_metric(metrics, line);
     }
-    assert_told(metrics, "detent_http_connections 20000");
-    assert_told(metrics, "detent_journal_commit_duration_seconds_count 20000");
-    assert_told(metrics, "detent_journal_commit_duration_seconds_sum 10010");
+    assert_metric(metrics, "detent_http_connections 20000");
+    assert_metric(metrics, "detent_journal_commit_duration_seconds_count 20000");
+    assert_metric(metrics, "detent_journal_commit_duration_seconds_sum 10010");
     det_metrics_close(metrics);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_counted_twice_or_lost),
+        cmocka_unit_test(concurrent_counts_are_neither_lost_nor_doubled),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,10 +2,10 @@
  * Copyright the detent authors */
 
 /* metrics_write.c - all series as text: Prometheus 0.0.4, and OpenMetrics 1.0.0, which differs in
- * the names of counters in comments, in units, in the bounds of buckets, and by its end.
+ * the names of counters in comments, units, the bounds of buckets, and the last line.
  *
- * Numbers are whole or have up to nine fraction digits: they are written without going
- * through a double, so that no locale and no rounding comes in. */
+ * Numbers are whole or have up to nine fraction digits; they are never converted to a double, so
+ * neither a locale nor rounding changes them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,19 +34,21 @@ static const char *const unit_names[] = {
     [DET_UNIT_FRACTION] = NULL,
 };
 
-/* In comments OpenMetrics calls a counter by its name without the end. */
-static int told_length(const struct writer *writer, const struct det_metric_info *info)
+/* In comments, OpenMetrics omits the suffix of a counter's name. */
+static int name_length(const struct writer *writer, const struct det_metric_info *info)
 {
     size_t length = strlen(info->name);
 
-    if (writer->is_open && info->kind == DET_METRIC_COUNTER)
+    if (writer->is_open && info->kind == DET_METRIC_COUNTER) {
+        det_assert(length > strlen(TOTAL));
         length -= strlen(TOTAL);
+    }
     return (int)length;
 }
 
 static void write_head(struct writer *writer, const struct det_metric_info *info)
 {
-    int length = told_length(writer, info);
+    int length = name_length(writer, info);
 
     det_buffer_format(writer->buffer, "# HELP %.*s %s\n", length, info->name, info->help);
     det_buffer_format(
@@ -56,7 +58,7 @@ static void write_head(struct writer *writer, const struct det_metric_info *info
             writer->buffer, "# UNIT %.*s %s\n", length, info->name, unit_names[info->unit]);
 }
 
-/* As a decimal of seconds where nanoseconds were counted, or of one where millionths were. */
+/* Writes nanoseconds as decimal seconds, and millionths as a decimal number. */
 static void write_value(struct writer *writer, enum det_metric_unit unit, uint64_t value)
 {
     bool is_time = unit == DET_UNIT_SECONDS;
@@ -104,7 +106,7 @@ static void write_label(struct writer *writer, const char *name, const char *val
     det_buffer_append_char(writer->buffer, '"');
 }
 
-/* The labels of the series, without braces. Returns how many. */
+/* Writes the labels of the series, without braces. Returns their number. */
 static size_t write_labels(struct writer *writer, const struct det_series *series)
 {
     const char *value = series->key;
@@ -118,10 +120,11 @@ static size_t write_labels(struct writer *writer, const struct det_series *serie
         write_label(writer, series->info->labels[i], value, size);
         value += size + 1;
     }
+    det_assert(*value == '\0');
     return i;
 }
 
-/* Up to the blank before the value. */
+/* Writes a line up to the space before the value. */
 static void write_name(struct writer *writer, const struct det_series *series, const char *suffix)
 {
     det_buffer_format(writer->buffer, "%s%s", series->info->name, suffix);
@@ -133,11 +136,12 @@ static void write_name(struct writer *writer, const struct det_series *series, c
     det_buffer_append_char(writer->buffer, ' ');
 }
 
-/* OpenMetrics wants a point in each bound. */
+/* OpenMetrics requires a decimal point in each bound. */
 static void write_bound(struct writer *writer, const struct det_metric_info *info, size_t bucket)
 {
     size_t before = writer->buffer->size;
 
+    det_assert(bucket < info->bucket_count);
     if (bucket == info->bucket_count - 1) {
         det_buffer_append_text(writer->buffer, "+Inf");
         return;
@@ -147,7 +151,7 @@ static void write_bound(struct writer *writer, const struct det_metric_info *inf
         det_buffer_append_text(writer->buffer, ".0");
 }
 
-/* The count is that of the buckets, so that the two agree whatever is counted meanwhile. */
+/* The count is the sum of the buckets, so that both agree while other threads count. */
 static void write_histogram(struct writer *writer, struct det_series *series)
 {
     const struct det_metric_info *info = series->info;
@@ -190,7 +194,7 @@ static void write_series(struct writer *writer, struct det_series *series)
     det_buffer_append_char(writer->buffer, '\n');
 }
 
-/* With the lock. A metric of which nothing is known yet is not named. */
+/* With the lock. A metric without a shown series is omitted. */
 static void write_family(struct writer *writer, const struct det_family *family)
 {
     bool has_head = false;
@@ -211,8 +215,6 @@ void det_metrics_write(
     struct writer writer = { buffer, format == DET_METRICS_OPEN };
 
     det_mutex_lock(metrics->world, metrics->scrape);
-    for (size_t i = 0; i < metrics->collector_count; i++)
-        metrics->collectors[i].collect(metrics->collectors[i].user, metrics);
     det_mutex_lock(metrics->world, metrics->mutex);
     for (size_t i = 0; i < DET_METRIC_COUNT; i++)
         write_family(&writer, &metrics->families[i]);

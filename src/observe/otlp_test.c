@@ -13,18 +13,18 @@ static const struct det_otlp_resource resource = { .service_name = "shop" };
 static char *written(const struct det_otlp_resource *of, const struct det_span *spans, size_t count)
 {
     struct det_json_token token = { .kind = DET_JSON_NULL };
-    struct det_buffer buffer;
-    struct det_json_scanner json;
+    struct det_json_scanner scanner;
+    struct det_json_writer json;
     char *text;
 
-    det_buffer_init(&buffer, NULL);
-    det_otlp_write(&buffer, of, spans, count);
-    assert_int_equal(det_buffer_status(&buffer), 0);
-    det_json_scanner_init(&json, det_buffer_text(&buffer), buffer.size);
+    det_json_writer_init(&json, NULL);
+    det_otlp_write(&json, of, spans, count);
+    assert_int_equal(det_buffer_status(&json.text), 0);
+    det_json_scanner_init(&scanner, det_buffer_text(&json.text), json.text.size);
     while (token.kind != DET_JSON_END)
-        assert_int_equal(det_json_scan(&json, &token, NULL), 0);
-    text = strdup(det_buffer_text(&buffer));
-    det_buffer_deinit(&buffer);
+        assert_int_equal(det_json_scan(&scanner, &token, NULL), 0);
+    text = strdup(det_buffer_text(&json.text));
+    det_json_writer_deinit(&json);
     return text;
 }
 
@@ -75,7 +75,7 @@ static void a_span_is_written_whole(void **state)
     free(text);
 }
 
-static void what_there_is_not_is_not_written(void **state)
+static void absent_span_fields_are_not_written(void **state)
 {
     struct det_span spans[2] = { { .kind = DET_SPAN_INTERNAL, .name = "a" },
                                  { .kind = DET_SPAN_CLIENT, .name = "b" } };
@@ -100,18 +100,18 @@ static void what_there_is_not_is_not_written(void **state)
 static int write_with_failures(struct det_test_memory *memory, void *argument)
 {
     struct det_span span = full_span();
-    struct det_buffer buffer;
+    struct det_json_writer json;
     int r;
 
     (void)argument;
-    det_buffer_init(&buffer, &memory->allocator);
-    det_otlp_write(&buffer, &resource, &span, 1);
-    r = det_buffer_status(&buffer);
-    det_buffer_deinit(&buffer);
+    det_json_writer_init(&json, &memory->allocator);
+    det_otlp_write(&json, &resource, &span, 1);
+    r = det_buffer_status(&json.text);
+    det_json_writer_deinit(&json);
     return r;
 }
 
-static void without_memory_the_buffer_says_so(void **state)
+static void allocation_failure_sticks_to_the_buffer(void **state)
 {
     (void)state;
     det_test_each_failure(write_with_failures, NULL);
@@ -121,8 +121,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_span_is_written_whole),
-        cmocka_unit_test(what_there_is_not_is_not_written),
-        cmocka_unit_test(without_memory_the_buffer_says_so),
+        cmocka_unit_test(absent_span_fields_are_not_written),
+        cmocka_unit_test(allocation_failure_sticks_to_the_buffer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,21 +3,22 @@
 
 /* runtime_metrics.c - counts reported events.
  *
- * A cache has a place for each combination of indices, empty until it has happened: whoever is
- * first looks the series up, and two who are first at once find the same one. */
+ * A cache has a place for each combination of indices, empty until the first occurrence: then the
+ * series is looked up. Two threads that look it up at once find the same series. */
 #include "observe/runtime_metrics.h"
 
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
 #include "store/row.h"
 
 #define BUCKETS 64
-/* Transitions of a machine that are cached at most: 512 KiB of places. */
+/* Maximum number of cached transitions of a machine: 512 KiB of places. */
 #define PLACES_MAX 65536
 #define OUTCOMES   (DET_OUTCOME_DEAD_LETTER + 1)
-/* Tasks in slots that are known by their slot at most. */
+/* Maximum number of submissions that are counted by slot. */
 #define SUBMISSIONS_MAX 4096
 #define SLOT_PREFIX     "slot:"
 #define OTHER           "other"
@@ -27,7 +28,7 @@ static const char *const result_names[] = {
     [DONE] = "done", [PRODUCED] = "produced", [FAILED] = "failed"
 };
 
-static const char *const trouble_names[] = {
+static const char *const incident_names[] = {
     [DET_INCIDENT_EFFECT_FAILED] = "effect_failed",
     [DET_INCIDENT_EFFECT_DEAD] = "effect_dead",
     [DET_INCIDENT_PRODUCT_REJECTED] = "product_rejected",
@@ -40,12 +41,12 @@ static const char *const trouble_names[] = {
 
 typedef _Atomic(struct det_series *) place;
 
-/* A machine that is known, and its places. */
+/* A registered machine and its places. */
 struct known {
-    struct known *next; /* in its bucket */
+    struct known *next; /* in the same bucket */
     const struct det_machine *machine;
     size_t place_count;
-    place *transitions; /* by state, event (the last one: none) and outcome; NULL: too many */
+    place *transitions; /* by state, event (the last one: no event) and outcome; NULL: too many */
     place *durations;   /* by state */
     place *attempts;    /* by effect and result */
     place *took;        /* by effect */
@@ -55,7 +56,7 @@ struct known {
 
 /* A task in a slot. */
 struct submission {
-    struct submission *next; /* in its bucket */
+    struct submission *next; /* in the same bucket */
     uint64_t id;
     char label[sizeof SLOT_PREFIX + DET_TASK_NAME_MAX];
 };
@@ -64,10 +65,10 @@ struct det_monitor {
     struct det_metrics *metrics;
     struct det_world *world;
     const struct det_allocator *allocator;
-    struct det_mutex *mutex; /* of adding */
+    struct det_mutex *mutex; /* protects additions to `known` */
     _Atomic(struct known *) known[BUCKETS];
     struct det_series *commit_took, *batch_events;
-    struct submission *submissions[BUCKETS]; /* of the thread that tells of tasks */
+    struct submission *submissions[BUCKETS]; /* used by the thread that reports tasks */
     size_t submission_count;
 };
 
@@ -158,10 +159,11 @@ static struct known *known_open(
     known->attempts = known->durations + states;
     known->took = known->attempts + effects * RESULTS;
     known->lateness = known->took + effects;
+    det_assert(known->lateness + 1 == known->places + known->place_count);
     return known;
 }
 
-void det_monitor_know(struct det_monitor *monitor, const struct det_machine *machine)
+void det_monitor_add_machine(struct det_monitor *monitor, const struct det_machine *machine)
 {
     struct known *known;
 
@@ -174,7 +176,7 @@ void det_monitor_know(struct det_monitor *monitor, const struct det_machine *mac
     det_mutex_unlock(monitor->world, monitor->mutex);
 }
 
-/* The series of a place, NULL being one that is not cached. */
+/* Returns the series of a place; NULL: the place is not cached. */
 static struct det_series *series_at(
     struct det_monitor *monitor, place *at, enum det_metric metric, const char *const *values)
 {
@@ -204,8 +206,7 @@ static void count_transition(
         (note->from * ((size_t)machine->event_count + 1) + event) * OUTCOMES + note->outcome;
     place *at = known && known->transitions ? &known->transitions[index] : NULL;
     const char *const values[] = { machine->name, machine->states[note->from].name,
-                                   event_name(note), det_row_outcome_name(note->outcome) };
-
+                                   event_name(note), det_outcome_name(note->outcome) };
     det_series_count(series_at(monitor, at, DET_METRIC_TRANSITIONS, values), 1);
 }
 
@@ -223,18 +224,23 @@ static void count_duration(
 
 void det_monitor_note(struct det_monitor *monitor, const struct det_note *note)
 {
-    const struct known *known = find_machine(monitor, note->machine);
+    const struct det_machine *machine = note->machine;
+    const struct known *known = find_machine(monitor, machine);
 
+    det_assert(note->from < machine->state_count && (size_t)note->outcome < OUTCOMES);
+    det_assert(note->event < machine->event_count || note->event == UINT16_MAX);
     count_transition(monitor, known, note);
     if (note->since && (note->outcome == DET_OUTCOME_GOTO || note->outcome == DET_OUTCOME_STOP))
         count_duration(monitor, known, note);
 }
 
-void det_monitor_trouble(struct det_monitor *monitor, const struct det_incident *trouble)
+void det_monitor_incident(struct det_monitor *monitor, const struct det_incident *incident)
 {
-    const char *const values[] = { trouble->machine->name, trouble_names[trouble->kind] };
+    const char *values[] = { incident->machine->name, NULL };
 
-    det_series_count(det_metrics_series(monitor->metrics, DET_METRIC_TROUBLES, values), 1);
+    det_assert(incident->kind < sizeof incident_names / sizeof *incident_names);
+    values[1] = incident_names[incident->kind];
+    det_series_count(det_metrics_series(monitor->metrics, DET_METRIC_INCIDENTS, values), 1);
 }
 
 void det_monitor_commit(struct det_monitor *monitor, const struct det_commit_figures *figures)
@@ -263,6 +269,7 @@ void det_monitor_attempt(struct det_monitor *monitor, const struct det_attempt_f
     place *attempts = known ? &known->attempts[figures->effect * RESULTS + result] : NULL;
     place *took = known ? &known->took[figures->effect] : NULL;
 
+    det_assert(figures->effect < figures->machine->effect_count);
     det_series_count(series_at(monitor, attempts, DET_METRIC_EFFECT_ATTEMPTS, values), 1);
     det_series_observe(series_at(monitor, took, DET_METRIC_EFFECT_DURATION, values), figures->took);
 }
@@ -281,15 +288,17 @@ void det_monitor_timeout(
 void det_monitor_unhandled(
     struct det_monitor *monitor, const struct det_machine *machine, unsigned state, unsigned event)
 {
-    const char *const values[] = { machine->name, machine->states[state].name,
-                                   machine->events[event].name };
+    const char *values[] = { machine->name, NULL, NULL };
 
+    det_assert(state < machine->state_count && event < machine->event_count);
+    values[1] = machine->states[state].name;
+    values[2] = machine->events[event].name;
     det_series_count(det_metrics_series(monitor->metrics, DET_METRIC_EVENTS_UNHANDLED, values), 1);
 }
 
 /* Tasks. */
 
-/* Those that were submitted, while they are there. One of them without a place counts as other. */
+/* Submissions until they finish; those beyond the limit count as other. */
 
 static struct submission **find_submission(struct det_monitor *monitor, uint64_t id)
 {
@@ -311,6 +320,7 @@ static void add_submission(struct det_monitor *monitor, const struct det_task_ev
         return;
     submission->id = event->id;
     snprintf(submission->label, sizeof submission->label, SLOT_PREFIX "%s", event->name);
+    det_assert(monitor->submission_count < SUBMISSIONS_MAX);
     monitor->submission_count++;
     *at = submission;
 }
@@ -321,6 +331,7 @@ static void drop_submission(struct det_monitor *monitor, uint64_t id)
 
     if (!submission)
         return;
+    det_assert(monitor->submission_count > 0);
     *at = submission->next;
     monitor->submission_count--;
     DET_DELETE(monitor->allocator, submission);
@@ -332,6 +343,7 @@ static void drop_submissions(struct det_monitor *monitor)
         while (monitor->submissions[i])
             drop_submission(monitor, monitor->submissions[i]->id);
     }
+    det_assert(monitor->submission_count == 0);
 }
 
 static void count_restart(

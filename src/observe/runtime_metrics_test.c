@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* runtime_metrics_test.c - a runtime and tasks as they are told in metrics: with machines that are
- * known, and with those that are not. */
+/* runtime_metrics_test.c - metrics of a runtime and of tasks: with machines that are known, and
+ * with those that are not. */
 #include "runtime/runtime_test.h"
 
 #include "observe/metrics_test.h"
@@ -14,41 +14,41 @@ struct scene {
     struct det_monitor *monitor;
 };
 
-static void hear_note(void *observer, const struct det_note *note)
+static void receive_note(void *observer, const struct det_note *note)
 {
     det_monitor_note(observer, note);
 }
 
-static void hear_trouble(void *observer, const struct det_incident *trouble)
+static void receive_incident(void *observer, const struct det_incident *incident)
 {
-    det_monitor_trouble(observer, trouble);
+    det_monitor_incident(observer, incident);
 }
 
-static void hear_commit(void *observer, const struct det_commit_figures *figures)
+static void receive_commit(void *observer, const struct det_commit_figures *figures)
 {
     det_monitor_commit(observer, figures);
 }
 
-static void hear_attempt(void *observer, const struct det_attempt_figures *figures)
+static void receive_attempt(void *observer, const struct det_attempt_figures *figures)
 {
     det_monitor_attempt(observer, figures);
 }
 
-static void hear_timeout(void *observer, const struct det_machine *machine, det_time late)
+static void receive_timeout(void *observer, const struct det_machine *machine, det_time late)
 {
     det_monitor_timeout(observer, machine, late);
 }
 
-static void hear_unhandled(
+static void receive_unhandled(
     void *observer, const struct det_machine *machine, unsigned state, unsigned event)
 {
     det_monitor_unhandled(observer, machine, state, event);
 }
 
-static const struct det_meter meter = { .commit = hear_commit,
-                                        .attempt = hear_attempt,
-                                        .timeout = hear_timeout,
-                                        .unhandled = hear_unhandled };
+static const struct det_meter meter = { .commit = receive_commit,
+                                        .attempt = receive_attempt,
+                                        .timeout = receive_timeout,
+                                        .unhandled = receive_unhandled };
 
 static void open_scene(struct scene *scene)
 {
@@ -66,8 +66,8 @@ static void open_scene(struct scene *scene)
             &(struct det_runtime_options){ .world = det_sim_world(f->sim),
                                            .user = &f->control,
                                            .observer = scene->monitor,
-                                           .observe = hear_note,
-                                           .incident = hear_trouble,
+                                           .observe = receive_note,
+                                           .incident = receive_incident,
                                            .meter = &meter },
             &f->runtime, &f->error),
         0);
@@ -98,7 +98,7 @@ static void live(struct fixture *f)
     advance(f, 30 * DET_MINUTE);
     assert_int_equal(get(f, "o-2").state, CANCELLED);
     assert_int_equal(start(f, "o-3"), 0);
-    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-3", "x", NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-3", "x", NULL, NULL, NULL), 0);
 }
 
 #define STEP(state, event, outcome, count)                                          \
@@ -107,33 +107,33 @@ static void live(struct fixture *f)
 
 static void assert_lived(struct det_metrics *metrics)
 {
-    assert_told(metrics, STEP("PENDING", "start", "goto", "3"));
-    assert_told(metrics, STEP("PENDING", "PAY", "goto", "1"));
-    assert_told(metrics, STEP("CHARGING", "CHARGED", "goto", "1"));
-    assert_told(metrics, STEP("PENDING", "EXPIRE", "goto", "1"));
-    assert_told(metrics, STEP("PENDING", "stop", "stop", "1"));
-    assert_told(
+    assert_metric(metrics, STEP("PENDING", "start", "goto", "3"));
+    assert_metric(metrics, STEP("PENDING", "PAY", "goto", "1"));
+    assert_metric(metrics, STEP("CHARGING", "CHARGED", "goto", "1"));
+    assert_metric(metrics, STEP("PENDING", "EXPIRE", "goto", "1"));
+    assert_metric(metrics, STEP("PENDING", "stop", "stop", "1"));
+    assert_metric(
         metrics, "detent_events_unhandled_total{machine=\"order\",state=\"PENDING\","
                  "event=\"SHIP\"} 1");
     /* One second, half an hour, nothing. */
-    assert_told(
+    assert_metric(
         metrics, "detent_state_duration_seconds_sum{machine=\"order\",state=\"PENDING\"} 1801");
-    assert_told(
+    assert_metric(
         metrics, "detent_state_duration_seconds_count{machine=\"order\",state=\"PENDING\"} 3");
-    assert_told(
+    assert_metric(
         metrics, "detent_effect_attempts_total{machine=\"order\",effect=\"charge_card\","
                  "result=\"failed\"} 1");
-    assert_told(
+    assert_metric(
         metrics, "detent_effect_attempts_total{machine=\"order\",effect=\"charge_card\","
                  "result=\"produced\"} 1");
-    assert_told(
+    assert_metric(
         metrics, "detent_effect_duration_seconds_count{machine=\"order\","
                  "effect=\"charge_card\"} 2");
-    assert_told(metrics, "detent_timer_lateness_seconds_count{machine=\"order\"} 1");
-    assert_told(metrics, "detent_troubles_total{machine=\"order\",kind=\"effect_failed\"} 1");
+    assert_metric(metrics, "detent_timer_lateness_seconds_count{machine=\"order\"} 1");
+    assert_metric(metrics, "detent_incidents_total{machine=\"order\",kind=\"effect_failed\"} 1");
 }
 
-static void a_life_of_orders_is_told(void **state)
+static void a_life_of_orders_is_reported(void **state)
 {
     (void)state;
     for (int is_known = 0; is_known < 2; is_known++) {
@@ -141,7 +141,7 @@ static void a_life_of_orders_is_told(void **state)
 
         open_scene(&scene);
         if (is_known)
-            det_monitor_know(scene.monitor, scene.f->order);
+            det_monitor_add_machine(scene.monitor, scene.f->order);
         live(scene.f);
         assert_lived(scene.metrics);
         close_scene(&scene);
@@ -154,18 +154,18 @@ static void forgetting_a_machine_loses_nothing(void **state)
 
     (void)state;
     open_scene(&scene);
-    det_monitor_know(scene.monitor, scene.f->order);
-    det_monitor_know(scene.monitor, scene.f->order);
+    det_monitor_add_machine(scene.monitor, scene.f->order);
+    det_monitor_add_machine(scene.monitor, scene.f->order);
     assert_int_equal(start(scene.f, "o-1"), 0);
     det_monitor_forget(scene.monitor);
     assert_int_equal(start(scene.f, "o-2"), 0);
-    det_monitor_know(scene.monitor, scene.f->order);
+    det_monitor_add_machine(scene.monitor, scene.f->order);
     assert_int_equal(start(scene.f, "o-3"), 0);
-    assert_told(scene.metrics, STEP("PENDING", "start", "goto", "3"));
+    assert_metric(scene.metrics, STEP("PENDING", "start", "goto", "3"));
     close_scene(&scene);
 }
 
-static void commits_are_told_with_their_errors(void **state)
+static void commits_are_reported_with_their_errors(void **state)
 {
     struct det_metrics *metrics = metrics_of(NULL);
     struct det_monitor *monitor;
@@ -177,16 +177,16 @@ static void commits_are_told_with_their_errors(void **state)
         &(struct det_commit_figures){ .commits = 2, .events = 3, .took = DET_MILLISECOND });
     det_monitor_commit(
         monitor, &(struct det_commit_figures){ .commits = 1, .result = DET_ERR_NO_SPACE });
-    assert_told(metrics, "detent_journal_commit_duration_seconds_sum 0.001");
-    assert_told(metrics, "detent_journal_batch_events_sum 3");
-    assert_told(metrics, "detent_journal_batch_events_count 2");
-    assert_told(metrics, "detent_journal_commits_failed_total{error=\"NO_SPACE\"} 1");
-    assert_told(metrics, "detent_build_info{version=\"" DET_VERSION_TEXT "\"} 1");
+    assert_metric(metrics, "detent_journal_commit_duration_seconds_sum 0.001");
+    assert_metric(metrics, "detent_journal_batch_events_sum 3");
+    assert_metric(metrics, "detent_journal_batch_events_count 2");
+    assert_metric(metrics, "detent_journal_commits_failed_total{error=\"NO_SPACE\"} 1");
+    assert_metric(metrics, "detent_build_info{version=\"" DET_VERSION_TEXT "\"} 1");
     det_monitor_close(monitor);
     det_metrics_close(metrics);
 }
 
-static void tell_task(
+static void report_task(
     struct det_monitor *monitor, enum det_task_event_kind kind, struct det_task_event event)
 {
     event.kind = kind;
@@ -194,8 +194,8 @@ static void tell_task(
     det_monitor_task(monitor, &event, true);
 }
 
-/* One that nobody has written down: "sleep-7" in the slot "batch". */
-static void tell_passing(
+/* A task that is not in the file: "sleep-7" in the slot "batch". */
+static void report_passing(
     struct det_monitor *monitor, enum det_task_event_kind kind, uint64_t id, bool is_lasting)
 {
     struct det_task_event event = {
@@ -212,12 +212,12 @@ static void tell_passing(
 
 static void submit_and_retry(struct det_monitor *monitor, uint64_t id)
 {
-    tell_passing(monitor, DET_TASK_EVENT_SLOT_SUBMITTED, id, true);
-    tell_passing(monitor, DET_TASK_EVENT_ATTEMPT_STARTING, id, false);
-    tell_passing(monitor, DET_TASK_EVENT_BACKOFF_SCHEDULED, id, false);
+    report_passing(monitor, DET_TASK_EVENT_SLOT_SUBMITTED, id, true);
+    report_passing(monitor, DET_TASK_EVENT_ATTEMPT_STARTING, id, false);
+    report_passing(monitor, DET_TASK_EVENT_BACKOFF_SCHEDULED, id, false);
 }
 
-static void what_is_submitted_counts_under_its_slot(void **state)
+static void submissions_are_counted_under_their_slot(void **state)
 {
     struct det_metrics *metrics = metrics_of(NULL);
     struct det_monitor *monitor;
@@ -228,17 +228,17 @@ static void what_is_submitted_counts_under_its_slot(void **state)
     for (uint64_t id = 1; id <= 5000; id++) {
         submit_and_retry(monitor, id);
         if (id % 2)
-            tell_passing(monitor, DET_TASK_EVENT_TASK_FINISHED, id, false);
+            report_passing(monitor, DET_TASK_EVENT_TASK_FINISHED, id, false);
         else
-            tell_passing(monitor, DET_TASK_EVENT_SLOT_REJECTED, id, true);
-        tell_passing(monitor, DET_TASK_EVENT_TASK_REMOVED, id, false);
+            report_passing(monitor, DET_TASK_EVENT_SLOT_REJECTED, id, true);
+        report_passing(monitor, DET_TASK_EVENT_TASK_REMOVED, id, false);
     }
-    assert_told(metrics, "detent_restarts_total{task=\"slot:batch\"} 5000");
-    /* Without a slot, or with one that nobody knows, it is one of the others. */
-    tell_passing(monitor, DET_TASK_EVENT_ATTEMPT_STARTING, 1, false);
-    assert_told(metrics, "detent_restarts_total{task=\"other\"} 1");
-    tell_passing(monitor, DET_TASK_EVENT_SLOT_REJECTED, 0, false);
-    assert_told(metrics, "detent_slot_rejected_total{slot=\"other\",reason=\"none\"} 1");
+    assert_metric(metrics, "detent_restarts_total{task=\"slot:batch\"} 5000");
+    /* Without a slot, or with an unknown one, it counts as other. */
+    report_passing(monitor, DET_TASK_EVENT_ATTEMPT_STARTING, 1, false);
+    assert_metric(metrics, "detent_restarts_total{task=\"other\"} 1");
+    report_passing(monitor, DET_TASK_EVENT_SLOT_REJECTED, 0, false);
+    assert_metric(metrics, "detent_slot_rejected_total{slot=\"other\",reason=\"none\"} 1");
     text = scrape_as(metrics, DET_METRICS_TEXT);
     assert_null(strstr(text, "sleep-"));
     assert_null(strstr(text, "detent_backoff_seconds{"));
@@ -246,8 +246,8 @@ static void what_is_submitted_counts_under_its_slot(void **state)
     /* More than are kept in mind. */
     for (uint64_t id = 1; id <= 4097; id++)
         submit_and_retry(monitor, id);
-    assert_told(metrics, "detent_restarts_total{task=\"slot:batch\"} 9096");
-    assert_told(metrics, "detent_restarts_total{task=\"other\"} 2");
+    assert_metric(metrics, "detent_restarts_total{task=\"slot:batch\"} 9096");
+    assert_metric(metrics, "detent_restarts_total{task=\"other\"} 2");
     det_monitor_close(monitor);
     det_metrics_close(metrics);
 }
@@ -260,27 +260,27 @@ static void a_task_that_is_removed_has_no_series(void **state)
 
     (void)state;
     assert_int_equal(det_monitor_open(metrics, NULL, NULL, &monitor), 0);
-    tell_task(
+    report_task(
         monitor, DET_TASK_EVENT_ATTEMPT_STARTING,
         (struct det_task_event){ .attempt = 2, .is_restart = true });
     /* One that is still in the file may come back. */
-    tell_task(monitor, DET_TASK_EVENT_TASK_REMOVED, (struct det_task_event){ 0 });
-    assert_told(metrics, "detent_restarts_total{task=\"beat\"} 1");
+    report_task(monitor, DET_TASK_EVENT_TASK_REMOVED, (struct det_task_event){ 0 });
+    assert_metric(metrics, "detent_restarts_total{task=\"beat\"} 1");
     det_monitor_task(
         monitor, &(struct det_task_event){ .kind = DET_TASK_EVENT_TASK_REMOVED, .name = "beat" },
         false);
     text = scrape_as(metrics, DET_METRICS_TEXT);
     assert_null(strstr(text, "beat"));
     free(text);
-    tell_task(
+    report_task(
         monitor, DET_TASK_EVENT_ATTEMPT_STARTING,
         (struct det_task_event){ .attempt = 2, .is_restart = true });
-    assert_told(metrics, "detent_restarts_total{task=\"beat\"} 1");
+    assert_metric(metrics, "detent_restarts_total{task=\"beat\"} 1");
     det_monitor_close(monitor);
     det_metrics_close(metrics);
 }
 
-static void tasks_and_slots_are_told(void **state)
+static void tasks_and_slots_are_reported(void **state)
 {
     struct det_metrics *metrics = metrics_of(NULL);
     struct det_monitor *monitor;
@@ -288,38 +288,38 @@ static void tasks_and_slots_are_told(void **state)
 
     (void)state;
     assert_int_equal(det_monitor_open(metrics, NULL, NULL, &monitor), 0);
-    tell_task(monitor, DET_TASK_EVENT_ATTEMPT_STARTING, (struct det_task_event){ .attempt = 1 });
+    report_task(monitor, DET_TASK_EVENT_ATTEMPT_STARTING, (struct det_task_event){ .attempt = 1 });
     text = scrape_as(metrics, DET_METRICS_TEXT);
     assert_null(strstr(text, "detent_restarts_total"));
     free(text);
-    tell_task(
+    report_task(
         monitor, DET_TASK_EVENT_BACKOFF_SCHEDULED,
         (struct det_task_event){ .delay = 2 * DET_SECOND });
-    assert_told(metrics, "detent_backoff_seconds{task=\"beat\"} 2");
-    tell_task(
+    assert_metric(metrics, "detent_backoff_seconds{task=\"beat\"} 2");
+    report_task(
         monitor, DET_TASK_EVENT_ATTEMPT_STARTING,
         (struct det_task_event){ .attempt = 2, .is_restart = true });
-    assert_told(metrics, "detent_backoff_seconds{task=\"beat\"} 0");
-    assert_told(metrics, "detent_restarts_total{task=\"beat\"} 1");
-    tell_task(
+    assert_metric(metrics, "detent_backoff_seconds{task=\"beat\"} 0");
+    assert_metric(metrics, "detent_restarts_total{task=\"beat\"} 1");
+    report_task(
         monitor, DET_TASK_EVENT_BACKOFF_SCHEDULED, (struct det_task_event){ .delay = DET_SECOND });
-    tell_task(monitor, DET_TASK_EVENT_TASK_FINISHED, (struct det_task_event){ 0 });
-    assert_told(metrics, "detent_backoff_seconds{task=\"beat\"} 0");
-    tell_task(monitor, DET_TASK_EVENT_SLOT_SUBMITTED, (struct det_task_event){ .count = 3 });
-    assert_told(metrics, "detent_slot_queue_depth{slot=\"beat\"} 3");
-    tell_task(
+    report_task(monitor, DET_TASK_EVENT_TASK_FINISHED, (struct det_task_event){ 0 });
+    assert_metric(metrics, "detent_backoff_seconds{task=\"beat\"} 0");
+    report_task(monitor, DET_TASK_EVENT_SLOT_SUBMITTED, (struct det_task_event){ .count = 3 });
+    assert_metric(metrics, "detent_slot_queue_depth{slot=\"beat\"} 3");
+    report_task(
         monitor, DET_TASK_EVENT_SLOT_REJECTED,
         (struct det_task_event){ .count = 4, .rejection = DET_REJECTION_QUEUE_FULL });
-    assert_told(metrics, "detent_slot_queue_depth{slot=\"beat\"} 4");
-    assert_told(metrics, "detent_slot_rejected_total{slot=\"beat\",reason=\"queue_full\"} 1");
-    tell_task(monitor, DET_TASK_EVENT_GROUP_FAILED, (struct det_task_event){ .count = 9 });
-    assert_told(metrics, "detent_slot_queue_depth{slot=\"beat\"} 4");
+    assert_metric(metrics, "detent_slot_queue_depth{slot=\"beat\"} 4");
+    assert_metric(metrics, "detent_slot_rejected_total{slot=\"beat\",reason=\"queue_full\"} 1");
+    report_task(monitor, DET_TASK_EVENT_GROUP_FAILED, (struct det_task_event){ .count = 9 });
+    assert_metric(metrics, "detent_slot_queue_depth{slot=\"beat\"} 4");
     det_monitor_close(monitor);
     det_metrics_close(metrics);
 }
 
 /* One whose places would be too many: its steps are looked up, all else is cached. */
-static void a_machine_of_many_states_is_told_as_well(void **state)
+static void a_machine_of_many_states_is_reported_as_well(void **state)
 {
     static struct det_state_def states[200];
     static struct det_event_def events[100];
@@ -333,7 +333,7 @@ static void a_machine_of_many_states_is_told_as_well(void **state)
     states[199].name = "last";
     events[99].name = "end";
     assert_int_equal(det_monitor_open(metrics, NULL, NULL, &monitor), 0);
-    det_monitor_know(monitor, &machine);
+    det_monitor_add_machine(monitor, &machine);
     for (int i = 0; i < 2; i++)
         det_monitor_note(
             monitor, &(struct det_note){ .machine = &machine,
@@ -343,10 +343,10 @@ static void a_machine_of_many_states_is_told_as_well(void **state)
                                          .outcome = DET_OUTCOME_GOTO,
                                          .since = 1,
                                          .at = 1 + DET_SECOND });
-    assert_told(
+    assert_metric(
         metrics, "detent_transitions_total{machine=\"large\",state=\"last\",event=\"end\","
                  "outcome=\"goto\"} 2");
-    assert_told(metrics, "detent_state_duration_seconds_sum{machine=\"large\",state=\"last\"} 2");
+    assert_metric(metrics, "detent_state_duration_seconds_sum{machine=\"large\",state=\"last\"} 2");
     det_monitor_close(monitor);
     det_metrics_close(metrics);
 }
@@ -358,16 +358,16 @@ static int know_with_failures(struct det_test_memory *memory, void *argument)
     int r = det_monitor_open(metrics, NULL, &memory->allocator, &monitor);
 
     if (r == 0) {
-        det_monitor_know(monitor, argument);
+        det_monitor_add_machine(monitor, argument);
         det_monitor_timeout(monitor, argument, 1);
-        assert_told(metrics, "detent_timer_lateness_seconds_count{machine=\"order\"} 1");
+        assert_metric(metrics, "detent_timer_lateness_seconds_count{machine=\"order\"} 1");
     }
     det_monitor_close(monitor);
     det_metrics_close(metrics);
     return r;
 }
 
-static void without_memory_everything_is_counted_all_the_same(void **state)
+static void allocation_failures_lose_no_counts(void **state)
 {
     struct det_machine *order = order_machine(true);
 
@@ -379,14 +379,14 @@ static void without_memory_everything_is_counted_all_the_same(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_life_of_orders_is_told),
+        cmocka_unit_test(a_life_of_orders_is_reported),
         cmocka_unit_test(forgetting_a_machine_loses_nothing),
-        cmocka_unit_test(commits_are_told_with_their_errors),
-        cmocka_unit_test(tasks_and_slots_are_told),
-        cmocka_unit_test(what_is_submitted_counts_under_its_slot),
+        cmocka_unit_test(commits_are_reported_with_their_errors),
+        cmocka_unit_test(tasks_and_slots_are_reported),
+        cmocka_unit_test(submissions_are_counted_under_their_slot),
         cmocka_unit_test(a_task_that_is_removed_has_no_series),
-        cmocka_unit_test(a_machine_of_many_states_is_told_as_well),
-        cmocka_unit_test(without_memory_everything_is_counted_all_the_same),
+        cmocka_unit_test(a_machine_of_many_states_is_reported_as_well),
+        cmocka_unit_test(allocation_failures_lose_no_counts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

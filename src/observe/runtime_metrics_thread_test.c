@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* runtime_metrics_thread_test.c - threads that really tell at once, of a machine that becomes known
+/* runtime_metrics_thread_test.c - real threads that report at once, of a machine that becomes known
  * meanwhile. */
 /* test: threads */
 #include "observe/metrics_test.h"
@@ -22,7 +22,7 @@ struct teller {
     struct det_thread *thread;
 };
 
-static void tell(void *argument)
+static void report(void *argument)
 {
     struct teller *teller = argument;
 
@@ -36,7 +36,7 @@ static void tell(void *argument)
                                                  .at = 1 + DET_SECOND });
         det_monitor_timeout(teller->monitor, &order, DET_SECOND);
         if (i == STEPS / 2)
-            det_monitor_know(teller->monitor, &order);
+            det_monitor_add_machine(teller->monitor, &order);
     }
 }
 
@@ -51,19 +51,20 @@ static void every_step_is_counted_once(void **state)
     assert_int_equal(det_monitor_open(metrics, NULL, NULL, &monitor), 0);
     for (size_t i = 0; i < THREADS; i++) {
         tellers[i].monitor = monitor;
-        assert_int_equal(det_thread_start(world, "tell", tell, &tellers[i], &tellers[i].thread), 0);
+        assert_int_equal(
+            det_thread_start(world, "tell", report, &tellers[i], &tellers[i].thread), 0);
     }
     for (size_t i = 0; i < THREADS; i++)
         det_thread_join(world, tellers[i].thread);
-    assert_told(
+    assert_metric(
         metrics, "detent_transitions_total{machine=\"order\",state=\"open\",event=\"pay\","
                  "outcome=\"goto\"} 2250");
-    assert_told(
+    assert_metric(
         metrics, "detent_transitions_total{machine=\"order\",state=\"paid\",event=\"ship\","
                  "outcome=\"goto\"} 2250");
-    assert_told(
+    assert_metric(
         metrics, "detent_state_duration_seconds_sum{machine=\"order\",state=\"paid\"} 4500");
-    assert_told(metrics, "detent_timer_lateness_seconds_count{machine=\"order\"} 9000");
+    assert_metric(metrics, "detent_timer_lateness_seconds_count{machine=\"order\"} 9000");
     det_monitor_close(monitor);
     det_metrics_close(metrics);
 }

@@ -37,7 +37,7 @@ static void close_fixture(struct fixture *fixture)
     det_sim_close(fixture->sim);
 }
 
-static void a_span_says_whose_it_is_and_how_long_it_took(void **state)
+static void spans_have_their_parent_and_duration(void **state)
 {
     struct det_span first, second, taken[4];
     struct fixture fixture;
@@ -72,7 +72,7 @@ static void a_span_says_whose_it_is_and_how_long_it_took(void **state)
     close_fixture(&fixture);
 }
 
-static void what_is_known_afterwards_is_told_with_its_time(void **state)
+static void span_may_end_with_a_start_time_in_the_past(void **state)
 {
     struct det_span span, taken;
     struct fixture fixture;
@@ -90,7 +90,7 @@ static void what_is_known_afterwards_is_told_with_its_time(void **state)
     close_fixture(&fixture);
 }
 
-static void who_comes_from_outside_says_whether_it_is_kept(void **state)
+static void remote_context_decides_whether_a_span_is_sampled(void **state)
 {
     struct det_trace_context outside = { .trace_id = { 1 }, .span_id = { 2 } };
     struct det_span span, taken;
@@ -117,7 +117,7 @@ static void who_comes_from_outside_says_whether_it_is_kept(void **state)
     close_fixture(&fixture);
 }
 
-static void of_those_that_begin_here_the_share_is_kept(void **state)
+static void local_root_spans_are_sampled_at_the_rate(void **state)
 {
     struct fixture fixture;
     unsigned kept = 0;
@@ -135,7 +135,7 @@ static void of_those_that_begin_here_the_share_is_kept(void **state)
     close_fixture(&fixture);
 }
 
-static void what_does_not_fit_into_a_span_is_left_out_and_counted(void **state)
+static void span_attributes_over_the_limit_are_dropped_and_counted(void **state)
 {
     char longest[DET_SPAN_TEXT_MAX], *name = calloc(1, 1000);
     struct det_span span;
@@ -191,7 +191,7 @@ static void a_full_queue_drops_the_newest_and_counts_them(void **state)
         assert_string_equal(taken[0].name, "2");
         assert_string_equal(taken[2].name, "4");
     }
-    assert_told(fixture.metrics, "detent_spans_dropped_total{reason=\"full\"} 3");
+    assert_metric(fixture.metrics, "detent_spans_dropped_total{reason=\"full\"} 3");
     close_fixture(&fixture);
 }
 
@@ -207,7 +207,7 @@ static void end_three(void *argument)
     det_tracer_wake(fixture->tracer);
 }
 
-static void who_takes_waits_for_as_many_or_until_it_is_time(void **state)
+static void take_waits_for_enough_spans_or_the_deadline(void **state)
 {
     struct det_thread *thread;
     struct det_span taken[8];
@@ -230,7 +230,7 @@ static void who_takes_waits_for_as_many_or_until_it_is_time(void **state)
     close_fixture(&fixture);
 }
 
-static void without_a_tracer_nothing_is_done(void **state)
+static void spans_without_a_tracer_do_nothing(void **state)
 {
     struct det_span span;
 
@@ -258,7 +258,7 @@ static int open_with_failures(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void opening_without_memory_leaves_nothing_behind(void **state)
+static void open_survives_every_failed_allocation(void **state)
 {
     (void)state;
     det_test_each_failure(open_with_failures, NULL);
@@ -267,15 +267,15 @@ static void opening_without_memory_leaves_nothing_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_span_says_whose_it_is_and_how_long_it_took),
-        cmocka_unit_test(what_is_known_afterwards_is_told_with_its_time),
-        cmocka_unit_test(who_comes_from_outside_says_whether_it_is_kept),
-        cmocka_unit_test(of_those_that_begin_here_the_share_is_kept),
-        cmocka_unit_test(what_does_not_fit_into_a_span_is_left_out_and_counted),
+        cmocka_unit_test(spans_have_their_parent_and_duration),
+        cmocka_unit_test(span_may_end_with_a_start_time_in_the_past),
+        cmocka_unit_test(remote_context_decides_whether_a_span_is_sampled),
+        cmocka_unit_test(local_root_spans_are_sampled_at_the_rate),
+        cmocka_unit_test(span_attributes_over_the_limit_are_dropped_and_counted),
         cmocka_unit_test(a_full_queue_drops_the_newest_and_counts_them),
-        cmocka_unit_test(who_takes_waits_for_as_many_or_until_it_is_time),
-        cmocka_unit_test(without_a_tracer_nothing_is_done),
-        cmocka_unit_test(opening_without_memory_leaves_nothing_behind),
+        cmocka_unit_test(take_waits_for_enough_spans_or_the_deadline),
+        cmocka_unit_test(spans_without_a_tracer_do_nothing),
+        cmocka_unit_test(open_survives_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

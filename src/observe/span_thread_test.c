@@ -86,7 +86,7 @@ static void each_span_is_taken_once_in_order_or_counted_as_dropped(void **state)
     snprintf(
         line, sizeof line, "detent_spans_dropped_total{reason=\"full\"} %llu",
         (unsigned long long)((uint64_t)THREADS * SPANS - taker.taken));
-    assert_told(metrics, line);
+    assert_metric(metrics, line);
     det_tracer_close(taker.tracer);
     det_metrics_close(metrics);
 }

@@ -13,7 +13,7 @@ static const enum det_metric gauges[] = { DET_METRIC_INSTANCES, DET_METRIC_TIMER
 
 struct row {
     struct row *next;
-    struct det_store_counted counted; /* with names of its own */
+    struct det_store_counted counted; /* with own copies of the names */
 };
 
 struct stock {
@@ -68,19 +68,19 @@ static void add_row(struct det_metrics *metrics, const struct det_store_counted 
     add_of_machine(metrics, DET_METRIC_DEAD_LETTERS, counted->machine, counted->dead);
 }
 
-/* Not during a scrape. */
+/* Called by det_metrics_change(), so not during a scrape. */
 static void set_gauges(void *user, struct det_metrics *metrics)
 {
     const struct stock *stock = user;
 
     for (size_t i = 0; i < sizeof gauges / sizeof *gauges; i++)
-        det_metrics_take_back(metrics, gauges[i]);
+        det_metrics_reset(metrics, gauges[i]);
     for (const struct row *row = stock->first; row; row = row->next)
         add_row(metrics, &row->counted);
     det_series_set(det_metrics_only(metrics, DET_METRIC_STORE_BYTES), (int64_t)stock->bytes);
 }
 
-int det_stock_take(
+int det_store_gauges_update(
     struct det_metrics *metrics, struct det_store *store, const struct det_allocator *allocator)
 {
     struct stock stock = { .first = NULL };

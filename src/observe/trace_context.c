@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#include "observe/hex.h"
+#include "base/hex.h"
 
-/* Where the parts of a traceparent stand. */
+/* Offsets of the parts of a traceparent. */
 enum { VERSION_AT = 0, TRACE_AT = 3, SPAN_AT = 36, FLAGS_AT = 53, END = 55 };
 
 static bool is_zero(const unsigned char *bytes, size_t size)
@@ -20,7 +20,7 @@ static bool is_zero(const unsigned char *bytes, size_t size)
     return true;
 }
 
-/* A version may only append, behind a dash; the one that all bits stand for is none. */
+/* A later version may only append parts after a dash; version ff is invalid. */
 static bool is_shaped(const char *text, size_t size, unsigned version)
 {
     if (version == 0xFF || text[TRACE_AT - 1] != '-' || text[SPAN_AT - 1] != '-' ||

@@ -8,7 +8,7 @@
 
 #define GOOD "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-static void what_is_written_reads_back(void **state)
+static void traceparent_round_trips(void **state)
 {
     struct det_trace_context context;
     char text[DET_TRACEPARENT_TEXT];
@@ -25,7 +25,7 @@ static void what_is_written_reads_back(void **state)
     assert_int_equal(context.flags, 0);
 }
 
-static void later_versions_may_append_and_unknown_flags_are_left_out(void **state)
+static void later_traceparent_versions_and_flags_are_tolerated(void **state)
 {
     static const char *const later[] = {
         "cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-ff",
@@ -44,7 +44,7 @@ static void later_versions_may_append_and_unknown_flags_are_left_out(void **stat
     }
 }
 
-static void what_is_not_exactly_one_is_malformed(void **state)
+static void malformed_traceparents_are_refused(void **state)
 {
     static const char *const bad[] = {
         "",
@@ -78,7 +78,7 @@ static void what_is_not_exactly_one_is_malformed(void **state)
 }
 
 /* Each in memory that ends where it does. */
-static void no_part_of_one_is_taken_for_a_whole_one(void **state)
+static void truncated_traceparent_is_malformed(void **state)
 {
     (void)state;
     for (size_t size = 0; size < strlen(GOOD); size++) {
@@ -94,10 +94,10 @@ static void no_part_of_one_is_taken_for_a_whole_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_reads_back),
-        cmocka_unit_test(later_versions_may_append_and_unknown_flags_are_left_out),
-        cmocka_unit_test(what_is_not_exactly_one_is_malformed),
-        cmocka_unit_test(no_part_of_one_is_taken_for_a_whole_one),
+        cmocka_unit_test(traceparent_round_trips),
+        cmocka_unit_test(later_traceparent_versions_and_flags_are_tolerated),
+        cmocka_unit_test(malformed_traceparents_are_refused),
+        cmocka_unit_test(truncated_traceparent_is_malformed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

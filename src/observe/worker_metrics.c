@@ -23,7 +23,7 @@ static const char *or_none(const char *text)
     return text ? text : "";
 }
 
-/* What an event is counted as; `word` is the result of an action. */
+/* Counts an event; `word` is the result of an action. */
 typedef void count_fn(
     struct det_metrics *metrics, const struct det_worker_event *event, const char *kind,
     const char *word);
@@ -64,46 +64,46 @@ static void count_panic(
         count_action(metrics, event, kind, word);
 }
 
-static void count_trouble(
+static void count_incident(
     struct det_metrics *metrics, const struct det_worker_event *event, const char *kind,
     const char *word)
 {
     (void)word;
     det_series_count(
         series_of(
-            metrics, DET_METRIC_WORKER_TROUBLES, kind, det_worker_event_name(event->kind), NULL),
+            metrics, DET_METRIC_WORKER_INCIDENTS, kind, det_worker_event_name(event->kind), NULL),
         1);
 }
 
 void det_monitor_worker(struct det_metrics *metrics, const struct det_worker_event *event)
 {
     static const struct {
-        count_fn *count; /* NULL: it is in the figures, or follows from what is counted */
+        count_fn *count; /* NULL: the event is in the summary, or follows from other events */
         const char *word;
     } rules[] = {
         [DET_WORKER_EVENT_TRANSITION] = { count_transition, NULL },
         [DET_WORKER_EVENT_ACTION_COMPLETED] = { count_action, "done" },
         [DET_WORKER_EVENT_ACTION_FAILED] = { count_action, "failed" },
         [DET_WORKER_EVENT_ACTION_PANIC] = { count_panic, "panic" },
-        [DET_WORKER_EVENT_ACTION_QUARANTINED] = { count_action, "given_up" },
+        [DET_WORKER_EVENT_ACTION_QUARANTINED] = { count_action, "abandoned" },
         [DET_WORKER_EVENT_OBSERVE_PANIC] = { count_panic, NULL },
         [DET_WORKER_EVENT_NEXT_INVALID] = { count_panic, NULL },
-        [DET_WORKER_EVENT_COLLECTOR_QUARANTINED] = { count_trouble, NULL },
-        [DET_WORKER_EVENT_COLLECTOR_RESTARTING] = { count_trouble, NULL },
-        [DET_WORKER_EVENT_COLLECTOR_GIVEN_UP] = { count_trouble, NULL },
-        [DET_WORKER_EVENT_ADD_FAILED] = { count_trouble, NULL },
-        [DET_WORKER_EVENT_CHILD_REFUSED] = { count_trouble, NULL },
-        [DET_WORKER_EVENT_DERIVE_FAILED] = { count_trouble, NULL },
-        [DET_WORKER_EVENT_TEMPLATE_FAILED] = { count_trouble, NULL },
-        [DET_WORKER_EVENT_ACTION_QUEUE_FULL] = { count_trouble, NULL },
-        [DET_WORKER_EVENT_STALE] = { count_trouble, NULL },
-        [DET_WORKER_EVENT_RESTART_REQUESTED] = { count_trouble, NULL },
-        [DET_WORKER_EVENT_RESTART_FORCED] = { count_trouble, NULL },
-        [DET_WORKER_EVENT_RESTART_INTENSITY] = { count_trouble, NULL },
-        [DET_WORKER_EVENT_CIRCUIT_OPENED] = { count_trouble, NULL },
-        [DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED] = { count_trouble, NULL },
-        [DET_WORKER_EVENT_STORE_FAILED] = { count_trouble, NULL },
-        [DET_WORKER_EVENT_STOP_TIMEOUT] = { count_trouble, NULL },
+        [DET_WORKER_EVENT_COLLECTOR_QUARANTINED] = { count_incident, NULL },
+        [DET_WORKER_EVENT_COLLECTOR_RESTARTING] = { count_incident, NULL },
+        [DET_WORKER_EVENT_COLLECTOR_GIVEN_UP] = { count_incident, NULL },
+        [DET_WORKER_EVENT_ADD_FAILED] = { count_incident, NULL },
+        [DET_WORKER_EVENT_CHILD_REFUSED] = { count_incident, NULL },
+        [DET_WORKER_EVENT_DERIVE_FAILED] = { count_incident, NULL },
+        [DET_WORKER_EVENT_TEMPLATE_FAILED] = { count_incident, NULL },
+        [DET_WORKER_EVENT_ACTION_QUEUE_FULL] = { count_incident, NULL },
+        [DET_WORKER_EVENT_STALE] = { count_incident, NULL },
+        [DET_WORKER_EVENT_RESTART_REQUESTED] = { count_incident, NULL },
+        [DET_WORKER_EVENT_RESTART_FORCED] = { count_incident, NULL },
+        [DET_WORKER_EVENT_RESTART_INTENSITY] = { count_incident, NULL },
+        [DET_WORKER_EVENT_CIRCUIT_OPENED] = { count_incident, NULL },
+        [DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED] = { count_incident, NULL },
+        [DET_WORKER_EVENT_STORE_FAILED] = { count_incident, NULL },
+        [DET_WORKER_EVENT_STOP_TIMEOUT] = { count_incident, NULL },
     };
     size_t kind = (size_t)event->kind;
 
@@ -112,7 +112,7 @@ void det_monitor_worker(struct det_metrics *metrics, const struct det_worker_eve
             metrics, event, event->identity ? event->identity->kind : "", rules[kind].word);
 }
 
-/* How it stands. */
+/* The gauges. */
 
 static void set_gauge(struct det_metrics *metrics, enum det_metric metric, int64_t value)
 {
@@ -133,7 +133,7 @@ static int add_value(void *user, const struct det_worker_value *value)
     struct det_series *series =
         series_of(user, DET_METRIC_WORKER_VALUES, value->kind, value->id, value->name);
 
-    /* It adds up where there is no room for all. */
+    /* Values beyond the limit add up in "other". */
     det_series_move(series, to_millionths(value->is_gauge ? value->value : (double)value->count));
     return 0;
 }
@@ -162,7 +162,7 @@ static void set_all(void *user, struct det_metrics *metrics)
     det_series_set(
         series_of(metrics, DET_METRIC_WORKER_OBSERVATIONS, "failed", NULL, NULL),
         (int64_t)summary.observations_failed);
-    det_metrics_take_back(metrics, DET_METRIC_WORKER_VALUES);
+    det_metrics_reset(metrics, DET_METRIC_WORKER_VALUES);
     (void)!det_workers_each_value(workers, add_value, metrics);
 }
 

@@ -12,7 +12,7 @@
 
 #define PATH_SIZE 512
 
-/* A path in the folder of the test; there are two, so that a test can hold two at a time. */
+/* Writes the path of a file in the folder of the test into `target`, which has PATH_SIZE bytes. */
 static inline char *path_to(struct world_fixture *fixture, const char *name, char *target)
 {
     (void)snprintf(target, PATH_SIZE, "%s/%s", fixture->folder, name);
@@ -70,7 +70,7 @@ static void a_truncated_file_grows_with_zeroes(void **state)
     det_file_close(world, file);
 }
 
-static void opening_says_what_is_there(void **state)
+static void open_modes_report_missing_and_existing_files(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_world *world = fixture->world;
@@ -152,7 +152,7 @@ static void a_renamed_file_takes_the_place_of_the_other(void **state)
     det_file_close(world, file);
 }
 
-static void a_removed_file_is_gone_but_for_those_who_have_it_open(void **state)
+static void removed_file_stays_readable_while_open(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_world *world = fixture->world;
@@ -377,7 +377,7 @@ static void a_killed_process_can_be_closed_without_a_wait(void **state)
     world->ops->process_close(world, process);
 }
 
-static void a_program_that_is_not_there_is_not_found(void **state)
+static void missing_program_is_not_found(void **state)
 {
     struct world_fixture *fixture = *state;
     const struct det_process_options options = {
@@ -415,7 +415,7 @@ static void a_file_is_locked_by_one_until_it_is_closed(void **state)
     assert_true(det_self_number(world) > 0);
 }
 
-static void a_path_here_is_not_on_another_machine(void **state)
+static void local_path_is_not_remote(void **state)
 {
     struct world_fixture *fixture = *state;
     char path[PATH_SIZE];
@@ -428,11 +428,11 @@ static void a_path_here_is_not_on_another_machine(void **state)
 
 #define FILE_CASES                                                                                \
     WORLD_CASE(bytes_that_were_written_are_read), WORLD_CASE(a_truncated_file_grows_with_zeroes), \
-        WORLD_CASE(opening_says_what_is_there),                                                   \
+        WORLD_CASE(open_modes_report_missing_and_existing_files),                                 \
         WORLD_CASE(a_file_does_only_what_it_was_opened_for),                                      \
         WORLD_CASE(offsets_beyond_what_can_be_counted_are_invalid),                               \
         WORLD_CASE(a_renamed_file_takes_the_place_of_the_other),                                  \
-        WORLD_CASE(a_removed_file_is_gone_but_for_those_who_have_it_open),                        \
+        WORLD_CASE(removed_file_stays_readable_while_open),                                       \
         WORLD_CASE(folders_are_made_once_and_are_no_files),                                       \
         WORLD_CASE(paths_that_are_empty_or_too_long_are_invalid),                                 \
         WORLD_CASE(a_path_knows_its_folder),                                                      \
@@ -440,11 +440,11 @@ static void a_path_here_is_not_on_another_machine(void **state)
         WORLD_CASE(a_replacement_that_fails_leaves_the_old_file),                                 \
         WORLD_CASE(a_file_is_loaded_up_to_its_limit),                                             \
         WORLD_CASE(a_file_is_locked_by_one_until_it_is_closed),                                   \
-        WORLD_CASE(a_path_here_is_not_on_another_machine)
+        WORLD_CASE(local_path_is_not_remote)
 
 #define PROCESS_CASES                                                                            \
     WORLD_CASE(a_process_ends_with_its_code), WORLD_CASE(a_killed_process_ends_with_the_signal), \
         WORLD_CASE(a_killed_process_can_be_closed_without_a_wait),                               \
-        WORLD_CASE(a_program_that_is_not_there_is_not_found)
+        WORLD_CASE(missing_program_is_not_found)
 
 #endif

@@ -9,7 +9,7 @@
  *
  * Invariants
  *   1. `posts` is last in, first out, and the owner only ever takes all of it at once; reversed,
- *      that is the order of posting, and no node can be reused while a push looks at it.
+ *      that is the order of posting, and no node can be reused while a push reads it.
  *   2. `wake_wanted` is true whenever the owner is, or is about to be, asleep or away. The owner
  *      sets it and then reads `posts`; a poster pushes and then reads it. So one of the two
  *      sees the other, and a post to a busy owner costs no system call.
@@ -18,13 +18,12 @@
  *   4. A timer's `is_set` is true exactly while its node is in a heap; `is_wall` selects the heap.
  *   5. A wall deadline is converted to a monotonic one for each wait, and the poller returns when
  *      the wall clock is set: a jump is noticed at once, and an idle loop reads no clock.
- *   6. `tenure` says who owns the loop (loop_loan.h). While LENT or WANTED the borrower owns
- *      everything that is the owner's, except the wait itself and `events`. After a return no
+ *   6. `tenure` identifies the owner of the loop (loop_loan.h). While LENT or WANTED the borrower
+ *      owns everything that is the owner's, except the wait itself and `events`. After a return no
  *      borrower touches the loop: it may have been closed.
  *   7. A loop that has been borrowed since its last wait naps: it wakes by itself after `nap`. Work
- *      that a borrower leaves to an owner that naps, or was woken already, needs no wake: a
- *      borrower
- *      that comes again, or waits for the work, finds it first. */
+ *      that a borrower leaves to an owner that naps, or was woken already, needs no wake: the next
+ *      borrower, or one that waits for the work, finds it first. */
 #include <detent/driver/loop.h>
 
 #include "base/assert.h"
@@ -37,26 +36,26 @@
 /* The public timer mirrors the heap's node, which is not a public type. Its fields are only
  * accessed through the heap, so the two types never meet in one place. */
 _Static_assert(
-    offsetof(struct det_timer, node.tie) - offsetof(struct det_timer, node.key) ==
+    offsetof(struct det_timer, internal.tie) - offsetof(struct det_timer, internal.key) ==
         offsetof(struct det_heap_node, tie),
     "the timer's node has the layout of the heap's");
 _Static_assert(
-    offsetof(struct det_timer, node.position) - offsetof(struct det_timer, node.key) ==
+    offsetof(struct det_timer, internal.position) - offsetof(struct det_timer, internal.key) ==
         offsetof(struct det_heap_node, position),
     "the timer's node has the layout of the heap's");
 _Static_assert(
-    offsetof(struct det_timer, node.is_set) - offsetof(struct det_timer, node.key) ==
+    offsetof(struct det_timer, internal.is_set) - offsetof(struct det_timer, internal.key) ==
         sizeof(struct det_heap_node),
     "the timer's node has the size of the heap's");
 
 static struct det_heap_node *node_of(struct det_timer *timer)
 {
-    return (struct det_heap_node *)(void *)&timer->node;
+    return (struct det_heap_node *)(void *)&timer->internal;
 }
 
 static struct det_timer *timer_of(struct det_heap_node *node)
 {
-    return DET_CONTAINER(node, struct det_timer, node);
+    return DET_CONTAINER(node, struct det_timer, internal);
 }
 
 int det_loop_open(
@@ -93,9 +92,9 @@ static struct det_post *take_posts(struct det_loop *loop)
     struct det_post *newest = atomic_exchange(&loop->posts, NULL), *oldest = NULL;
 
     while (newest) {
-        struct det_post *next = newest->next;
+        struct det_post *next = newest->internal.next;
 
-        newest->next = oldest;
+        newest->internal.next = oldest;
         oldest = newest;
         newest = next;
     }
@@ -109,7 +108,7 @@ int det_loop_run_posts(struct det_loop *loop)
 
     while (post) {
         /* The message may have been freed or posted again after it ran. */
-        struct det_post *next = post->next;
+        struct det_post *next = post->internal.next;
 
         post->run(post->argument);
         post = next;
@@ -169,9 +168,9 @@ void det_loop_post(struct det_loop *loop, struct det_post *post)
 {
     struct det_world *world = loop->world;
 
-    post->next = atomic_load_explicit(&loop->posts, memory_order_relaxed);
+    post->internal.next = atomic_load_explicit(&loop->posts, memory_order_relaxed);
     det_thread_preempt(world);
-    while (!atomic_compare_exchange_weak(&loop->posts, &post->next, post))
+    while (!atomic_compare_exchange_weak(&loop->posts, &post->internal.next, post))
         continue;
     det_thread_preempt(world);
     if (atomic_load(&loop->tenure) >= TENURE_LENT && !det_loop_is_mine(loop))
@@ -198,7 +197,7 @@ static int set_timer(
     int r;
 
     det_assert(timer->run);
-    if (timer->node.is_set && timer->node.is_wall == is_wall) {
+    if (timer->internal.is_set && timer->internal.is_wall == is_wall) {
         det_heap_rekey(heap, node_of(timer), deadline);
         return 0;
     }
@@ -209,8 +208,8 @@ static int set_timer(
     det_heap_node_init(node_of(timer));
     r = det_heap_insert(heap, node_of(timer), deadline);
     det_assert(r == 0);
-    timer->node.is_set = true;
-    timer->node.is_wall = is_wall;
+    timer->internal.is_set = true;
+    timer->internal.is_wall = is_wall;
     return 0;
 }
 
@@ -226,10 +225,10 @@ int det_loop_timer_set_wall(struct det_loop *loop, struct det_timer *timer, det_
 
 void det_loop_timer_cancel(struct det_loop *loop, struct det_timer *timer)
 {
-    if (!timer->node.is_set)
+    if (!timer->internal.is_set)
         return;
-    det_heap_remove(heap_of(loop, timer->node.is_wall), node_of(timer));
-    timer->node.is_set = false;
+    det_heap_remove(heap_of(loop, timer->internal.is_wall), node_of(timer));
+    timer->internal.is_set = false;
 }
 
 /* A timer that a callback sets to now or earlier runs in the next turn: timers set after
@@ -275,9 +274,9 @@ int det_loop_watch(struct det_loop *loop, struct det_watch *watch, unsigned even
     r = world->ops->poller_watch(world, loop->poller, watch->descriptor, events, watch);
     if (r < 0)
         return r;
-    if (!watch->events)
+    if (!watch->internal.events)
         loop->watches++;
-    watch->events = events;
+    watch->internal.events = events;
     return 0;
 }
 
@@ -285,10 +284,10 @@ void det_loop_unwatch(struct det_loop *loop, struct det_watch *watch)
 {
     struct det_world *world = loop->world;
 
-    if (!watch->events)
+    if (!watch->internal.events)
         return;
     (void)world->ops->poller_watch(world, loop->poller, watch->descriptor, 0, watch);
-    watch->events = 0;
+    watch->internal.events = 0;
     loop->watches--;
     loop->has_unwatched = true;
     /* It may be ready in this turn, and its memory freed before its event is handled. */
@@ -397,7 +396,7 @@ int det_loop_turn(struct det_loop *loop, det_time deadline)
         count = turn_once(loop, deadline);
     while (count == 0 && loop->now < deadline);
     atomic_store(&loop->wake_wanted, true);
-    /* Messages posted meanwhile woke nobody; a foreign loop only watches the descriptor. */
+    /* Messages posted meanwhile woke no thread; a foreign loop only watches the descriptor. */
     if (det_loop_has_posts(loop) && atomic_exchange(&loop->wake_wanted, false))
         loop->world->ops->poller_wake(loop->world, loop->poller);
     return count;

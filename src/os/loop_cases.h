@@ -23,7 +23,7 @@ struct entry {
     struct diary *diary;
     struct det_post post;
     struct det_timer timer;
-    struct entry *other; /* what this one acts on */
+    struct entry *other; /* the object that this one acts on */
     det_time again;      /* when to arm it again */
     int result;
     char letter;
@@ -78,7 +78,7 @@ static void messages_run_in_the_order_posted(void **state)
     det_loop_close(diary.loop);
 }
 
-static void ask_whose(void *argument)
+static void find_owner(void *argument)
 {
     struct diary *diary = argument;
 
@@ -93,7 +93,7 @@ static void a_loop_that_is_claimed_is_not_of_another_thread(void **state)
 
     diary_open(&diary, fixture->world);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(0, det_thread_start(fixture->world, "asks", ask_whose, &diary, &thread));
+        assert_int_equal(0, det_thread_start(fixture->world, "asks", find_owner, &diary, &thread));
         det_thread_join(fixture->world, thread);
         assert_int_equal(i == 0 ? 'y' : 'n', diary.text[0]);
         assert_true(det_loop_is_mine(diary.loop));
@@ -110,7 +110,7 @@ static void post_other(void *argument)
     det_loop_post(entry->diary->loop, &entry->other->post);
 }
 
-static void what_a_callback_posts_runs_in_the_next_turn(void **state)
+static void post_from_a_callback_runs_in_the_next_turn(void **state)
 {
     struct world_fixture *fixture = *state;
     struct diary diary;
@@ -147,10 +147,10 @@ static void timers_run_by_deadline_and_then_by_insertion(void **state)
     assert_int_equal(5, det_loop_turn(diary.loop, DET_NEVER));
     assert_string_equal("fbdca", diary.text);
     assert_int_equal(now + DET_HOUR, det_loop_deadline(diary.loop));
-    assert_false(entries[0].timer.node.is_set);
-    assert_true(entries[4].timer.node.is_set);
+    assert_false(entries[0].timer.internal.is_set);
+    assert_true(entries[4].timer.internal.is_set);
     det_loop_close(diary.loop);
-    assert_false(entries[4].timer.node.is_set);
+    assert_false(entries[4].timer.internal.is_set);
 }
 
 static void a_timer_can_be_moved_and_cancelled(void **state)
@@ -249,7 +249,7 @@ static void a_timer_is_late_rather_than_early(void **state)
     det_loop_close(diary.loop);
 }
 
-static void a_wall_timer_runs_when_the_wall_clock_is_there(void **state)
+static void wall_timer_runs_at_its_wall_time(void **state)
 {
     struct world_fixture *fixture = *state;
     struct diary diary;
@@ -415,7 +415,7 @@ static void a_loop_can_be_started_again(void **state)
     assert_int_equal(0, det_loop_start(diary.loop, "two"));
     det_loop_post(diary.loop, &entries[0].post);
     det_loop_stop(diary.loop);
-    /* Whether the message ran before the stop is undefined; that it runs is not. */
+    /* The message may run before or after the stop, but it does run. */
     det_loop_close(diary.loop);
     assert_string_equal("a", diary.text);
 }
@@ -520,13 +520,13 @@ static void closing_runs_what_was_posted_and_what_that_posts(void **state)
 
 #define LOOP_CASES                                                                       \
     WORLD_CASE(messages_run_in_the_order_posted),                                        \
-        WORLD_CASE(what_a_callback_posts_runs_in_the_next_turn),                         \
+        WORLD_CASE(post_from_a_callback_runs_in_the_next_turn),                          \
         WORLD_CASE(timers_run_by_deadline_and_then_by_insertion),                        \
         WORLD_CASE(a_timer_can_be_moved_and_cancelled),                                  \
         WORLD_CASE(a_timer_cancelled_by_another_does_not_run),                           \
         WORLD_CASE(a_timer_armed_again_by_itself_runs_once_a_turn),                      \
         WORLD_CASE(a_timer_is_late_rather_than_early),                                   \
-        WORLD_CASE(a_wall_timer_runs_when_the_wall_clock_is_there),                      \
+        WORLD_CASE(wall_timer_runs_at_its_wall_time),                                    \
         WORLD_CASE(a_turn_with_nothing_to_do_ends_at_its_deadline),                      \
         WORLD_CASE(a_break_from_inside_ends_the_run_after_the_turn),                     \
         WORLD_CASE(a_stop_that_comes_early_is_not_lost),                                 \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* loop_internal.h - what loop.c and loop_loan.c share. The invariants are in loop.c. */
+/* loop_internal.h - shared by loop.c and loop_loan.c. The invariants are in loop.c. */
 #ifndef DET_OS_LOOP_INTERNAL_H
 #define DET_OS_LOOP_INTERNAL_H
 

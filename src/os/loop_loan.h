@@ -23,7 +23,8 @@
  *
  * `nap`: an owner whose loop was borrowed recently sleeps at most this long and is not woken
  * meanwhile. Many calls in a row then cost one wake, or none if the callers do the work; work that
- * nobody waits for starts up to one nap later. 0: every return that leaves work wakes the owner. */
+ * no caller waits for starts up to one nap later. 0: every return that leaves work wakes the
+ * owner. */
 void det_loop_lend(struct det_loop *loop, det_time nap);
 /* Returns true if the calling thread is now the owner until det_loop_return(). Returns false if the
  * loop is awake, already lent, or not lendable. Never waits. */

@@ -15,7 +15,7 @@
 #define BORROWERS 3
 #define LOANS     200
 
-/* A loop on a thread of its own, and what only its owner touches. */
+/* A loop on its own thread, and data that only its owner accesses. */
 struct lending {
     struct det_loop *loop;
     struct gate gate;
@@ -24,7 +24,7 @@ struct lending {
     int count; /* not atomic: one owner at a time */
 };
 
-static inline void count_and_tell(void *argument)
+static inline void count_and_report(void *argument)
 {
     struct lending *lending = argument;
 
@@ -36,8 +36,8 @@ static inline void lending_open_with_nap(
     struct lending *lending, struct det_world *world, det_time nap)
 {
     *lending = (struct lending){ .count = 0 };
-    lending->post = (struct det_post){ .run = count_and_tell, .argument = lending };
-    lending->timer = (struct det_timer){ .run = count_and_tell, .argument = lending };
+    lending->post = (struct det_post){ .run = count_and_report, .argument = lending };
+    lending->timer = (struct det_timer){ .run = count_and_report, .argument = lending };
     gate_init(&lending->gate, world);
     assert_int_equal(0, det_loop_open(world, NULL, &lending->loop));
     det_loop_lend(lending->loop, nap);
@@ -63,7 +63,7 @@ static inline void lending_close(struct lending *lending)
     gate_deinit(&lending->gate);
 }
 
-static void who_borrows_a_loop_owns_it_until_the_return(void **state)
+static void borrowed_loop_is_owned_until_it_is_returned(void **state)
 {
     struct world_fixture *fixture = *state;
     struct lending lending;
@@ -78,7 +78,7 @@ static void who_borrows_a_loop_owns_it_until_the_return(void **state)
     lending_close(&lending);
 }
 
-static void a_loop_that_nobody_lends_is_not_to_be_borrowed(void **state)
+static void loop_that_is_not_lent_cannot_be_borrowed(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_loop *loop;
@@ -86,13 +86,13 @@ static void a_loop_that_nobody_lends_is_not_to_be_borrowed(void **state)
     assert_int_equal(0, det_loop_open(fixture->world, NULL, &loop));
     assert_false(det_loop_borrow(loop));
     det_loop_lend(loop, 0);
-    assert_false(det_loop_borrow(loop)); /* nobody runs it */
+    assert_false(det_loop_borrow(loop)); /* no thread runs it */
     (void)det_loop_turn(loop, 0);
     assert_false(det_loop_borrow(loop));
     det_loop_close(loop);
 }
 
-static void what_a_borrower_posts_and_arms_is_run_by_the_owner(void **state)
+static void posts_and_timers_of_a_borrower_run_on_the_owner(void **state)
 {
     struct world_fixture *fixture = *state;
     struct lending lending;
@@ -110,7 +110,7 @@ static void what_a_borrower_posts_and_arms_is_run_by_the_owner(void **state)
     assert_int_equal(2, lending.count);
 }
 
-static void a_break_in_a_loan_ends_the_loop(void **state)
+static void break_by_a_borrower_ends_the_loop(void **state)
 {
     struct world_fixture *fixture = *state;
     struct lending lending;
@@ -131,7 +131,7 @@ static bool has_run(void *argument)
 }
 
 /* In the world of the simulation the owner may be faster, which is as good. */
-static void who_helps_runs_what_is_posted(void **state)
+static void helping_thread_runs_posted_calls(void **state)
 {
     struct world_fixture *fixture = *state;
     struct lending lending;
@@ -158,7 +158,7 @@ static inline void borrow_often(void *argument)
 
     for (int i = 0; i < LOANS; i++) {
         borrower->posts[i] =
-            (struct det_post){ .run = count_and_tell, .argument = borrower->lending };
+            (struct det_post){ .run = count_and_report, .argument = borrower->lending };
         if (det_loop_borrow(loop)) {
             borrower->lending->count++;
             borrower->borrowed++;
@@ -171,7 +171,7 @@ static inline void borrow_often(void *argument)
     }
 }
 
-static void borrowers_and_the_owner_take_turns_and_nothing_is_lost(void **state)
+static void borrowers_and_owner_alternate_without_loss(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_thread *threads[BORROWERS];
@@ -224,8 +224,8 @@ static inline int wakes_end(struct det_world *world)
     return atomic_load(&wakes.count);
 }
 
-/* Only where time stands still while anything can run: on a busy machine a nap may be over. */
-static void loans_in_a_row_cost_one_wake(void **state)
+/* Only in virtual time, which stops while a thread can run: on a busy machine a nap may be over. */
+static void consecutive_loans_wake_the_owner_once(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_post posts[LOANS];
@@ -237,7 +237,7 @@ static void loans_in_a_row_cost_one_wake(void **state)
     lending_open(&lending, fixture->world);
     wakes_begin(fixture->world);
     for (int i = 0; i < LOANS; i++) {
-        posts[i] = (struct det_post){ .run = count_and_tell, .argument = &lending };
+        posts[i] = (struct det_post){ .run = count_and_report, .argument = &lending };
         borrow_it(&lending, fixture->world);
         det_loop_post(lending.loop, &posts[i]);
         det_loop_return(lending.loop);
@@ -255,7 +255,7 @@ static inline void post_it(void *argument)
     det_loop_post(lending->loop, &lending->post);
 }
 
-static void what_others_post_during_a_loan_does_not_wait_for_the_nap_to_end(void **state)
+static void posts_during_a_loan_wake_the_owner_at_once(void **state)
 {
     struct world_fixture *fixture = *state;
     struct lending lending;
@@ -298,7 +298,7 @@ static bool is_never_enough(void *argument)
 }
 
 /* Work that makes more of itself, in the place of an owner that naps for long. */
-static void who_helps_leaves_at_its_deadline(void **state)
+static void help_returns_at_its_deadline(void **state)
 {
     struct world_fixture *fixture = *state;
     struct lending lending;
@@ -324,13 +324,13 @@ static void who_helps_leaves_at_its_deadline(void **state)
 }
 
 #define LOAN_CASES                                                                              \
-    WORLD_CASE(who_borrows_a_loop_owns_it_until_the_return),                                    \
-        WORLD_CASE(a_loop_that_nobody_lends_is_not_to_be_borrowed),                             \
-        WORLD_CASE(what_a_borrower_posts_and_arms_is_run_by_the_owner),                         \
-        WORLD_CASE(a_break_in_a_loan_ends_the_loop), WORLD_CASE(who_helps_runs_what_is_posted), \
-        WORLD_CASE(who_helps_leaves_at_its_deadline),                                           \
-        WORLD_CASE(borrowers_and_the_owner_take_turns_and_nothing_is_lost),                     \
-        WORLD_CASE(loans_in_a_row_cost_one_wake),                                               \
-        WORLD_CASE(what_others_post_during_a_loan_does_not_wait_for_the_nap_to_end)
+    WORLD_CASE(borrowed_loop_is_owned_until_it_is_returned),                                    \
+        WORLD_CASE(loop_that_is_not_lent_cannot_be_borrowed),                                   \
+        WORLD_CASE(posts_and_timers_of_a_borrower_run_on_the_owner),                            \
+        WORLD_CASE(break_by_a_borrower_ends_the_loop),                                          \
+        WORLD_CASE(helping_thread_runs_posted_calls), WORLD_CASE(help_returns_at_its_deadline), \
+        WORLD_CASE(borrowers_and_owner_alternate_without_loss),                                 \
+        WORLD_CASE(consecutive_loans_wake_the_owner_once),                                      \
+        WORLD_CASE(posts_during_a_loan_wake_the_owner_at_once)
 
 #endif

@@ -219,7 +219,7 @@ static void as_many_jobs_that_block_run_at_once_as_there_are_threads(void **stat
 }
 
 /* The last job finds all threads in use, and gets one when they are done. */
-static void a_pool_grows_up_to_its_limit_and_says_when_a_job_waits(void **state)
+static void pool_grows_to_its_limit_and_reports_waiting_jobs(void **state)
 {
     struct world_fixture *fixture = *state;
     struct work works[JOBS], late;
@@ -310,7 +310,7 @@ static inline void chatter_done(void *argument)
 }
 
 /* Its only thread has borrowed a loop that never runs out of messages. */
-static void a_thread_that_works_for_the_loop_leaves_it_for_the_next_job(void **state)
+static void pool_thread_returns_its_borrowed_loop_for_the_next_job(void **state)
 {
     struct world_fixture *fixture = *state;
     struct chatter chatter = { .messages = 0 };
@@ -343,12 +343,12 @@ static void a_thread_that_works_for_the_loop_leaves_it_for_the_next_job(void **s
     gate_deinit(&gate);
 }
 
-#define POOL_CASES                                                               \
-    WORLD_CASE(jobs_run_on_the_pool_and_are_done_on_the_loop),                   \
-        WORLD_CASE(jobs_start_in_the_order_submitted),                           \
-        WORLD_CASE(a_thread_that_works_for_the_loop_leaves_it_for_the_next_job), \
-        WORLD_CASE(as_many_jobs_that_block_run_at_once_as_there_are_threads),    \
-        WORLD_CASE(a_pool_grows_up_to_its_limit_and_says_when_a_job_waits),      \
+#define POOL_CASES                                                            \
+    WORLD_CASE(jobs_run_on_the_pool_and_are_done_on_the_loop),                \
+        WORLD_CASE(jobs_start_in_the_order_submitted),                        \
+        WORLD_CASE(pool_thread_returns_its_borrowed_loop_for_the_next_job),   \
+        WORLD_CASE(as_many_jobs_that_block_run_at_once_as_there_are_threads), \
+        WORLD_CASE(pool_grows_to_its_limit_and_reports_waiting_jobs),         \
         WORLD_CASE(jobs_that_did_not_start_are_dropped_when_the_pool_closes)
 
 #endif

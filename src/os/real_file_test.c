@@ -67,7 +67,7 @@ static void filesystems_of_other_machines_are_known_by_their_type(void **state)
     assert_false(det_real_filesystem_is_remote(0x01021994));
 }
 
-static void a_full_disk_has_no_space(void **state)
+static void full_disk_returns_no_space(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_world *world = fixture->world;
@@ -87,7 +87,7 @@ static void a_full_disk_has_no_space(void **state)
     assert_int_equal(-1, access(path_to(fixture, "a.tmp", path), F_OK));
 }
 
-static void a_shared_file_is_for_those_whom_the_other_is_for(void **state)
+static void shared_file_copies_the_permissions_of_the_other(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_world *world = fixture->world;
@@ -161,7 +161,7 @@ static void a_failed_read_or_size_is_an_error(void **state)
     det_file_close(world, file);
     assert_int_equal(
         DET_ERR_IO, det_file_load(world, NULL, fixture->folder, SIZE_MAX, &data, &size));
-    /* A descriptor that somebody else closed. */
+    /* A descriptor that other code has closed. */
     close(stolen);
     assert_int_equal(0, det_file_open(world, "/dev/null", DET_FILE_READ, &file));
     close(stolen);
@@ -232,7 +232,7 @@ static void files_are_created_for_their_owner_and_closed_on_exec(void **state)
     det_file_close(fixture->world, file);
 }
 
-static void without_descriptors_nothing_opens_or_starts(void **state)
+static void out_of_descriptors_fails_opens_and_starts(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_world *world = fixture->world;
@@ -244,7 +244,7 @@ static void without_descriptors_nothing_opens_or_starts(void **state)
     };
     struct det_process *process = NULL;
     struct det_file *file = NULL;
-    /* The C library takes no number at the limit, so one that is open stands between. */
+    /* The C library uses no number at the limit, so an open one is in between. */
     int between = dup(0);
     rlim_t before = forbid_descriptors();
     int opened = det_file_open(world, "/dev/null", DET_FILE_READ, &file);
@@ -261,7 +261,7 @@ static void without_descriptors_nothing_opens_or_starts(void **state)
     assert_int_equal(DET_ERR_LIMIT, copied);
     assert_null(file);
     assert_null(process);
-    /* What was started for a moment was ended and reaped. */
+    /* The process started for a moment was ended and reaped. */
     assert_int_equal(-1, waitpid(-1, NULL, WNOHANG));
 }
 
@@ -370,7 +370,7 @@ static void a_process_inherits_no_signal_settings(void **state)
 }
 
 /* Input and error are 1 and 0 here: each must be taken before the other overwrites it. */
-static void streams_may_be_swapped(void **state)
+static void process_input_and_error_may_be_swapped(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_world *world = fixture->world;
@@ -450,7 +450,7 @@ static void the_descriptor_of_a_process_is_readable_at_its_end(void **state)
     world->ops->process_close(world, process);
 }
 
-static void a_process_that_somebody_else_reaped_has_an_unknown_end(void **state)
+static void process_reaped_elsewhere_has_an_unknown_end(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_world *world = fixture->world;
@@ -469,7 +469,7 @@ static void ignore_signal(int number)
     (void)number;
 }
 
-static void a_wait_for_a_process_goes_on_after_a_signal(void **state)
+static void process_wait_continues_after_a_signal(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_world *world = fixture->world;
@@ -515,7 +515,7 @@ static int use_files_and_processes(struct det_test_memory *memory, void *argumen
     return 0;
 }
 
-static void files_and_processes_survive_want_of_memory(void **state)
+static void files_and_processes_survive_every_failed_allocation(void **state)
 {
     det_test_each_failure(use_files_and_processes, *state);
 }
@@ -555,26 +555,26 @@ int main(void)
         FILE_CASES,
         PROCESS_CASES,
         WORLD_CASE(filesystems_of_other_machines_are_known_by_their_type),
-        WORLD_CASE(a_full_disk_has_no_space),
-        WORLD_CASE(a_shared_file_is_for_those_whom_the_other_is_for),
+        WORLD_CASE(full_disk_returns_no_space),
+        WORLD_CASE(shared_file_copies_the_permissions_of_the_other),
         WORLD_CASE(a_file_in_a_folder_is_for_its_owner_and_keeps_its_mode),
         WORLD_CASE(a_link_is_not_followed_where_none_may_be),
         WORLD_CASE(a_failed_read_or_size_is_an_error),
         WORLD_CASE(a_file_whose_size_is_unknown_is_not_loaded),
         WORLD_CASE(folders_that_are_not_there_are_not_found),
         WORLD_CASE(files_are_created_for_their_owner_and_closed_on_exec),
-        WORLD_CASE(without_descriptors_nothing_opens_or_starts),
+        WORLD_CASE(out_of_descriptors_fails_opens_and_starts),
         WORLD_CASE(a_process_reads_and_writes_the_given_streams),
         WORLD_CASE(a_process_has_the_given_environment_and_folder),
         WORLD_CASE(a_process_inherits_no_other_descriptor),
         WORLD_CASE(a_process_inherits_no_signal_settings),
-        WORLD_CASE(streams_may_be_swapped),
+        WORLD_CASE(process_input_and_error_may_be_swapped),
         WORLD_CASE(a_kill_reaches_the_whole_group),
         WORLD_CASE(the_descriptor_of_a_process_is_readable_at_its_end),
-        WORLD_CASE(a_process_that_somebody_else_reaped_has_an_unknown_end),
-        WORLD_CASE(a_wait_for_a_process_goes_on_after_a_signal),
+        WORLD_CASE(process_reaped_elsewhere_has_an_unknown_end),
+        WORLD_CASE(process_wait_continues_after_a_signal),
         WORLD_CASE(a_closed_file_is_unlocked_although_a_fork_has_it),
-        WORLD_CASE(files_and_processes_survive_want_of_memory),
+        WORLD_CASE(files_and_processes_survive_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

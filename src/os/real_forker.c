@@ -11,8 +11,8 @@
  *     forker              takes, forks, answers
  *
  * Invariants
- *   1. There is one request at a time; other callers wait until there is none.
- *   2. In a child that the program itself has forked there is no forker: it is started again. */
+ *   1. One request is served at a time; other callers wait for its end.
+ *   2. A child that the program itself has forked has no forker: it is started again. */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

@@ -21,6 +21,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/reserved.h"
 #include "os/os.h"
 #include "os/real_process.h"
 
@@ -113,7 +114,7 @@ static int recover_run(const struct det_process_guard_options *options, struct d
     return r;
 }
 
-/* "DETENT_RUN=", the runs that this program is below of, and its own. */
+/* "DETENT_RUN=", the runs that this program belongs to, then its own. */
 static void make_marks(struct det_process_guard *guard)
 {
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): read as the environment of children is */
@@ -179,7 +180,9 @@ int det_process_guard_start(
     int r, number;
 
     det_assert(!guard->record && options->path);
-    r = recover_run(options, reterr);
+    r = det_reserved_check(options->reserved, "a guard of processes", reterr);
+    if (r == 0)
+        r = recover_run(options, reterr);
     if (r < 0)
         return r;
     r = det_process_guard_record_create(guard, options->path);
@@ -288,7 +291,7 @@ int det_process_guard_record_self(struct det_process_guard_slot *slot, int cgrou
 {
     struct det_process_guard_seen self;
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool is_seen = proc >= 0 && det_process_guard_look(proc, getpid(), &self);
+    bool is_seen = proc >= 0 && det_process_guard_find(proc, getpid(), &self);
 
     if (proc >= 0)
         close(proc);
@@ -297,7 +300,7 @@ int det_process_guard_record_self(struct det_process_guard_slot *slot, int cgrou
     slot->number = (uint32_t)self.number;
     slot->start = self.start;
     slot->state = DET_GUARD_LIVE;
-    /* Where it cannot, the rest still holds it. */
+    /* A child that cannot join the cgroup is still identified by the record and its mark. */
     if (cgroup >= 0 && !slot->is_kept)
         (void)!write(cgroup, "0", 1);
     return 0;

@@ -57,7 +57,7 @@ struct det_process_guard_record {
 
 _Static_assert(
     sizeof(struct det_process_guard_record) == 512 && sizeof(struct det_process_guard_slot) == 64,
-    "the record is as docs/formats/processes.md says it");
+    "the record must match docs/formats/processes.md");
 
 /* Identifies the processes of a run. Copied from a header whose checksum was verified: an id that
  * is damaged later in the mapped file would match processes of others. */
@@ -128,7 +128,7 @@ struct det_process_guard_seen {
     char name[17];
 };
 /* Returns false if the process is gone. */
-bool det_process_guard_look(int proc, pid_t number, struct det_process_guard_seen *ret);
+bool det_process_guard_find(int proc, pid_t number, struct det_process_guard_seen *ret);
 
 typedef void det_process_guard_found_fn(
     void *user, const struct det_process_guard_seen *seen, const char *command);

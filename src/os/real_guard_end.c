@@ -9,7 +9,7 @@
 
 #define GRACE_DEFAULT (10 * DET_SECOND)
 #define KILL_SPAN     (10 * DET_SECOND)
-#define LOOK_FIRST    DET_MILLISECOND
+#define CHECK_FIRST   DET_MILLISECOND
 #define LOOK_MOST     (50 * DET_MILLISECOND)
 
 static bool is_over(det_time deadline)
@@ -30,7 +30,7 @@ static void sleep_longer(det_time *span)
  * none. */
 static bool run_until_none(struct det_process_guard_scan *scan, int signal, det_time deadline)
 {
-    det_time span = LOOK_FIRST;
+    det_time span = CHECK_FIRST;
     int none = 0;
 
     for (;;) {
@@ -49,7 +49,7 @@ static bool run_until_none(struct det_process_guard_scan *scan, int signal, det_
 bool det_process_guard_kill_all(struct det_process_guard_scan *scan, det_time deadline)
 {
     const char *cgroup = scan->run->cgroup;
-    det_time span = LOOK_FIRST;
+    det_time span = CHECK_FIRST;
     bool is_empty;
 
     if (*cgroup)

@@ -3,7 +3,7 @@
 
 /* real_guard_failure_test.c - a guard whose helper cannot be started, and a search among processes
  * whose numbers are given away meanwhile. The functions of the C library that start the helper are
- * replaced here, so that they fail when it is wanted. */
+ * replaced here, so that they fail on request. */
 /* test: alone */
 #include "lib/test.h"
 
@@ -114,7 +114,7 @@ static void a_start_that_fails_may_be_tried_again(void **state)
     det_process_guard_close(guard);
 }
 
-/* A folder that looks like /proc, with processes that never were. */
+/* A folder like /proc, with processes that never existed. */
 
 #define FIRST    4000001
 #define SECOND   4000002
@@ -139,7 +139,7 @@ static void write_process(pid_t number, pid_t parent, unsigned start)
     det_test_write_file(name, text, strlen(text));
 }
 
-/* Whoever is found first, the others' numbers are given to strangers then. */
+/* After the first process is found, the numbers of the others are reused by strangers. */
 static void give_away(void *user, const struct det_process_guard_seen *seen, const char *command)
 {
     struct fake *fake = user;
@@ -180,7 +180,7 @@ static struct det_process_guard_record *new_record(void)
     return record;
 }
 
-static void a_number_that_was_given_away_during_the_search_is_left_alone(void **state)
+static void process_number_reused_during_a_scan_is_not_killed(void **state)
 {
     struct det_process_guard_record *record = new_record();
     const struct det_process_guard_run run = { .name = "00000000000000000000000000000007" };
@@ -205,7 +205,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_helper_that_cannot_be_started_again_is_reported_until_it_can),
         CASE(a_start_that_fails_may_be_tried_again),
-        CASE(a_number_that_was_given_away_during_the_search_is_left_alone),
+        CASE(process_number_reused_during_a_scan_is_not_killed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

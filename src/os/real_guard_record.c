@@ -64,7 +64,7 @@ static int fill_header(struct det_process_guard_record *record, const char *run,
 {
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct det_process_guard_seen self;
-    bool is_seen = proc >= 0 && det_process_guard_look(proc, getpid(), &self);
+    bool is_seen = proc >= 0 && det_process_guard_find(proc, getpid(), &self);
 
     if (proc >= 0)
         close(proc);

@@ -90,7 +90,7 @@ static bool parse_stat(const char *text, struct det_process_guard_seen *ret)
     return true;
 }
 
-bool det_process_guard_look(int proc, pid_t number, struct det_process_guard_seen *ret)
+bool det_process_guard_find(int proc, pid_t number, struct det_process_guard_seen *ret)
 {
     int file = open_file(proc, number, "stat");
     char text[1024];
@@ -167,7 +167,7 @@ static bool is_parent_found(
 
     if (number <= 0 || number >= NUMBERS_MAX || !scan->found[number])
         return false;
-    return !det_process_guard_look(scan->proc, number, &parent) || is_found(scan, &parent);
+    return !det_process_guard_find(scan->proc, number, &parent) || is_found(scan, &parent);
 }
 
 static const struct det_process_guard_slot *slot_at(
@@ -209,7 +209,7 @@ static bool is_in_group(
         if (!slot || slot->number != (uint32_t)seen->group || seen->start < slot->start ||
             seen->session != (pid_t)scan->run->session)
             continue;
-        if (!det_process_guard_look(scan->proc, seen->group, &leader) ||
+        if (!det_process_guard_find(scan->proc, seen->group, &leader) ||
             leader.start == slot->start)
             return true;
     }
@@ -260,7 +260,7 @@ static void visit_entry(struct walk *walk, const char *name)
 
     for (; *name >= '0' && *name <= '9'; name++)
         number = number * 10 + (*name - '0');
-    if (*name == '\0' && number > 0 && det_process_guard_look(walk->scan->proc, number, &seen) &&
+    if (*name == '\0' && number > 0 && det_process_guard_find(walk->scan->proc, number, &seen) &&
         may_belong(walk, &seen))
         walk->visit(walk, &seen);
 }
@@ -311,7 +311,7 @@ static void send_signal(struct walk *walk, const struct det_process_guard_seen *
 
     if (descriptor < 0)
         return;
-    if (det_process_guard_look(walk->scan->proc, seen->number, &again) &&
+    if (det_process_guard_find(walk->scan->proc, seen->number, &again) &&
         again.start == seen->start) {
         (void)pidfd_send_signal(descriptor, walk->signal, NULL, 0);
         if (walk->signal == SIGTERM)
@@ -342,7 +342,7 @@ static void find_above(struct walk *walk)
     do {
         walk->above[walk->above_count++] = seen.parent;
     } while (walk->above_count < DEPTH_MAX &&
-             det_process_guard_look(walk->scan->proc, seen.parent, &seen) && seen.parent > 0);
+             det_process_guard_find(walk->scan->proc, seen.parent, &seen) && seen.parent > 0);
 }
 
 /* Pages that were never written use no memory; afterwards all of them are zero again. */

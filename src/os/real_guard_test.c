@@ -74,18 +74,18 @@ static void end(struct det_process_guard *guard, struct det_process *process)
     world->ops->process_close(world, process);
 }
 
-/* What the file has; the caller frees it. */
-static struct det_process_guard_record *look(void)
+/* Content of the file; the caller frees it. */
+static struct det_process_guard_record *inspect(void)
 {
     return (struct det_process_guard_record *)(void *)det_test_read_file(path, NULL);
 }
 
-static void what_is_started_is_recorded_until_it_is_reaped(void **state)
+static void started_process_is_recorded_until_it_is_reaped(void **state)
 {
     struct det_process_guard *guard = begin(0);
     struct det_process *process = run_program(guard, sleeper, false);
     struct det_world *world = det_process_guard_world(guard);
-    struct det_process_guard_record *record = look();
+    struct det_process_guard_record *record = inspect();
     struct stat status;
 
     (void)state;
@@ -97,11 +97,11 @@ static void what_is_started_is_recorded_until_it_is_reaped(void **state)
     assert_string_equal(record->slots[0].command, "sleep 600");
     free(record);
     end(guard, process);
-    record = look();
+    record = inspect();
     assert_int_equal(record->slots[0].state, DET_GUARD_FREE);
     free(record);
     end(guard, run_program(guard, sleeper, true));
-    record = look();
+    record = inspect();
     assert_int_equal(record->count, 1);
     free(record);
     det_process_guard_close(guard);
@@ -110,7 +110,7 @@ static void what_is_started_is_recorded_until_it_is_reaped(void **state)
     assert_int_equal(status.st_mode & 0777, 0600);
 }
 
-static void one_that_cannot_be_started_leaves_no_record(void **state)
+static void process_that_fails_to_start_leaves_no_record(void **state)
 {
     const struct det_process_options options = {
         .argv = (const char *const[]){ "/no/such/program", NULL }, .input = -1, .output = -1
@@ -122,13 +122,13 @@ static void one_that_cannot_be_started_leaves_no_record(void **state)
 
     (void)state;
     assert_int_equal(DET_ERR_NOT_FOUND, world->ops->process_start(world, &options, &process, NULL));
-    record = look();
+    record = inspect();
     assert_int_equal(record->slots[0].state, DET_GUARD_FREE);
     free(record);
     det_process_guard_close(guard);
 }
 
-static void there_is_room_for_as_many_as_the_format_says(void **state)
+static void record_holds_the_maximum_of_the_format(void **state)
 {
     const struct det_process_options options = { .argv = sleeper };
     struct det_process_guard *guard = begin(0);
@@ -182,7 +182,7 @@ static bool is_over(int descriptor, int span_ms)
     return poll(&one, 1, span_ms) == 1;
 }
 
-static void it_dies_with_its_program(void **state)
+static void process_dies_with_its_program(void **state)
 {
     int one = run_and_die(sleeper, true, true), two = run_and_die(sleeper, true, false);
 
@@ -208,7 +208,7 @@ static void on_left(void *user, int64_t number, const char *command)
     seen->count++;
 }
 
-static void one_that_was_kept_is_ended_by_the_next_program(void **state)
+static void kept_process_is_ended_by_the_next_program(void **state)
 {
     struct seen seen = { 0 };
     const struct det_process_guard_options options = {
@@ -229,8 +229,8 @@ static void one_that_was_kept_is_ended_by_the_next_program(void **state)
     det_process_guard_close(guard);
 }
 
-/* The next run looks at it while the one before is about to end. */
-static void a_record_that_its_owner_empties_can_still_be_looked_at(void **state)
+/* The next run reads the record while the previous run is about to end. */
+static void record_is_readable_while_its_owner_empties_it(void **state)
 {
     struct det_process_guard *guard = begin(0);
     struct det_process *process = run_program(guard, sleeper, true);
@@ -250,7 +250,7 @@ static void a_record_that_its_owner_empties_can_still_be_looked_at(void **state)
     assert_null(record);
 }
 
-static void a_slot_that_nobody_fills_is_waited_for_a_moment(void **state)
+static void claimed_empty_slot_is_waited_for_briefly(void **state)
 {
     const struct det_process_options options = { .argv = sleeper };
     struct det_process_guard *guard = begin(0);
@@ -270,7 +270,7 @@ static void a_slot_that_nobody_fills_is_waited_for_a_moment(void **state)
 }
 
 /* A stop was asked for, and its deadline has passed. */
-static void a_kill_ends_also_those_that_are_kept(void **state)
+static void kill_ends_kept_processes_too(void **state)
 {
     struct det_process_guard *guard = begin(0);
     struct det_world *world = det_process_guard_world(guard);
@@ -296,7 +296,7 @@ static void a_kill_ends_also_those_that_are_kept(void **state)
 
 /* The run is known from the moment when its record was made. Nothing is sent here: a name of a run
  * that is empty would be found in every process. */
-static void a_record_that_is_damaged_while_it_is_in_use_names_no_stranger(void **state)
+static void damaged_record_never_selects_a_foreign_process(void **state)
 {
     struct det_process_guard *guard = begin(0);
     struct det_process *one = run_program(guard, sleeper, true), *two;
@@ -324,7 +324,7 @@ static void a_record_that_is_damaged_while_it_is_in_use_names_no_stranger(void *
     assert_int_equal(stranger, waitpid(stranger, NULL, 0));
 }
 
-/* As in a service that sees nothing of /proc but processes. */
+/* As in a service that sees only processes in /proc. */
 static void forget_boot(void)
 {
     struct det_process_guard_record *record;
@@ -341,7 +341,7 @@ static void forget_boot(void)
     free(record);
 }
 
-static void without_a_boot_id_the_time_of_the_file_counts(void **state)
+static void missing_boot_id_falls_back_to_the_file_time(void **state)
 {
     struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
     int one = run_and_die(sleeper, false, true);
@@ -360,7 +360,7 @@ static void without_a_boot_id_the_time_of_the_file_counts(void **state)
     close(one);
 }
 
-static void one_that_ignores_the_signal_is_killed(void **state)
+static void left_process_that_ignores_sigterm_is_killed(void **state)
 {
     const char *const argv[] = { "/bin/sh", "-c", "trap : TERM; while :; do sleep 600; done",
                                  NULL };
@@ -372,7 +372,8 @@ static void one_that_ignores_the_signal_is_killed(void **state)
     close(one);
 }
 
-/* A process that starts another, in a session of its own, and ends. The pidfd of the other. */
+/* Starts a process that starts another one in its own session, and ends. Returns the pidfd of the
+ * other. */
 static int leave_one(struct det_process_guard *guard, bool ends_with_us)
 {
     char file[4200], script[9000];
@@ -400,7 +401,7 @@ static int leave_one(struct det_process_guard *guard, bool ends_with_us)
     return descriptor;
 }
 
-static void a_close_kills_what_processes_have_left_in_other_sessions(void **state)
+static void close_kills_descendants_in_other_sessions(void **state)
 {
     struct det_process_guard *guard = begin(0);
     int one = leave_one(guard, true);
@@ -414,7 +415,7 @@ static void a_close_kills_what_processes_have_left_in_other_sessions(void **stat
     assert_int_equal(0, status.st_size);
 }
 
-static void what_was_kept_survives_a_close_and_is_ended_by_the_next_start(void **state)
+static void kept_process_survives_close_and_is_ended_at_next_start(void **state)
 {
     struct det_process_guard *guard = begin(0);
     int one = leave_one(guard, false);
@@ -427,7 +428,7 @@ static void what_was_kept_survives_a_close_and_is_ended_by_the_next_start(void *
     close(one);
 }
 
-static void the_helper_is_known_and_replaced(void **state)
+static void guard_helper_is_recognized_and_replaced(void **state)
 {
     struct det_process_guard *guard = begin(0);
     pid_t helper = guard->helper;
@@ -445,7 +446,7 @@ static void the_helper_is_known_and_replaced(void **state)
     assert_int_equal(-1, waitpid(-1, NULL, WNOHANG));
 }
 
-static void what_is_damaged_is_refused(void **state)
+static void damaged_process_record_is_refused(void **state)
 {
     const struct det_process_guard_options options = { .path = path };
     static const char zeros[600];
@@ -460,13 +461,13 @@ static void what_is_damaged_is_refused(void **state)
     det_test_write_file(path, zeros, sizeof zeros);
     assert_int_equal(DET_ERR_CORRUPT, det_process_guard_start(guard, &options, &error));
     assert_non_null(strstr(error.text, "is damaged"));
-    /* Of another boot. */
+    /* A record of another boot. */
     assert_int_equal(0, utimensat(AT_FDCWD, path, old, 0));
     assert_int_equal(0, det_process_guard_start(guard, &options, &error));
     det_process_guard_close(guard);
 }
 
-static void a_place_that_is_not_there_is_told(void **state)
+static void missing_folder_is_reported(void **state)
 {
     const struct det_process_guard_options options = { .path = "/no/such/folder/processes" };
     struct det_process_guard *guard;
@@ -602,7 +603,7 @@ static int scenario(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void it_survives_every_failed_allocation(void **state)
+static void process_guard_survives_every_failed_allocation(void **state)
 {
     (void)state;
     det_test_each_failure(scenario, NULL);
@@ -612,25 +613,25 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        CASE(what_is_started_is_recorded_until_it_is_reaped),
-        CASE(one_that_cannot_be_started_leaves_no_record),
-        CASE(there_is_room_for_as_many_as_the_format_says),
-        CASE(it_dies_with_its_program),
-        CASE(one_that_was_kept_is_ended_by_the_next_program),
-        CASE(a_record_that_its_owner_empties_can_still_be_looked_at),
-        CASE(a_slot_that_nobody_fills_is_waited_for_a_moment),
-        CASE(a_kill_ends_also_those_that_are_kept),
-        CASE(a_record_that_is_damaged_while_it_is_in_use_names_no_stranger),
-        CASE(without_a_boot_id_the_time_of_the_file_counts),
-        CASE(one_that_ignores_the_signal_is_killed),
-        CASE(a_close_kills_what_processes_have_left_in_other_sessions),
-        CASE(what_was_kept_survives_a_close_and_is_ended_by_the_next_start),
-        CASE(the_helper_is_known_and_replaced),
-        CASE(what_is_damaged_is_refused),
-        CASE(a_place_that_is_not_there_is_told),
+        CASE(started_process_is_recorded_until_it_is_reaped),
+        CASE(process_that_fails_to_start_leaves_no_record),
+        CASE(record_holds_the_maximum_of_the_format),
+        CASE(process_dies_with_its_program),
+        CASE(kept_process_is_ended_by_the_next_program),
+        CASE(record_is_readable_while_its_owner_empties_it),
+        CASE(claimed_empty_slot_is_waited_for_briefly),
+        CASE(kill_ends_kept_processes_too),
+        CASE(damaged_record_never_selects_a_foreign_process),
+        CASE(missing_boot_id_falls_back_to_the_file_time),
+        CASE(left_process_that_ignores_sigterm_is_killed),
+        CASE(close_kills_descendants_in_other_sessions),
+        CASE(kept_process_survives_close_and_is_ended_at_next_start),
+        CASE(guard_helper_is_recognized_and_replaced),
+        CASE(damaged_process_record_is_refused),
+        CASE(missing_folder_is_reported),
         CASE(a_link_in_the_place_of_the_record_is_not_followed),
         CASE(processes_outlive_the_threads_that_started_them),
-        CASE(it_survives_every_failed_allocation),
+        CASE(process_guard_survives_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

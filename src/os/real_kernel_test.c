@@ -4,7 +4,7 @@
 /* real_kernel_test.c - answers that the kernel may give and hardly ever does: a call that a signal
  * interrupts, a kernel without the newest call, no room for a thread, a clock that is set. The
  * functions of the C library that the real world calls are replaced here, so that each answer comes
- * when it is wanted. */
+ * on request. */
 /* test: alone */
 #include "lib/test.h"
 
@@ -19,9 +19,9 @@
 
 #define IN_PLACE_OF(function) __asm__(#function)
 
-/* What the kernel does next. */
+/* The next results of the kernel. */
 static struct {
-    int interruptions;      /* so many calls are interrupted */
+    int interruptions;      /* number of calls that are interrupted */
     int reap_interruptions; /* and so many more, once a process has ended */
     int watches_left;
     bool is_clock_set, is_timer_refused;
@@ -118,7 +118,7 @@ int set_timer(int timer, int flags, const void *value, const void *before)
     return -1;
 }
 
-/* As with a large request: it gives a part, and is interrupted before the rest. */
+/* As for a large request: the call returns a part, and is interrupted before the rest. */
 ssize_t draw(void *target, size_t size, unsigned flags)
 {
     return interrupts() ? -1 : syscall(SYS_getrandom, target, size > 3 ? 3 : size, flags);
@@ -168,7 +168,7 @@ int wait_for_events(
         assert_int_equal(0, kernel.interruptions); \
     } while (0)
 
-static void what_a_signal_interrupts_is_done_again(void **state)
+static void interrupted_system_calls_are_repeated(void **state)
 {
     struct det_world *world = det_world_real();
     char *folder = det_test_folder(), path[256], word[8] = "";
@@ -189,7 +189,7 @@ static void what_a_signal_interrupts_is_done_again(void **state)
     det_test_folder_remove(folder);
 }
 
-static void chance_that_a_signal_interrupts_is_drawn_on(void **state)
+static void random_bytes_continue_after_an_interrupt(void **state)
 {
     unsigned char bytes[64] = { 0 };
     int zeroes = 0;
@@ -203,7 +203,7 @@ static void chance_that_a_signal_interrupts_is_drawn_on(void **state)
     assert_true(zeroes < 16);
 }
 
-static void a_wait_for_a_process_goes_on_after_signals(void **state)
+static void a_wait_for_a_process_continues_after_signals(void **state)
 {
     const struct det_process_options options = {
         .argv = (const char *const[]){ "true", NULL }, .input = -1, .output = -1, .error = -1
@@ -221,7 +221,7 @@ static void a_wait_for_a_process_goes_on_after_signals(void **state)
     world->ops->process_close(world, process);
 }
 
-static void a_poller_that_misses_a_part_is_not_opened(void **state)
+static void poller_open_fails_without_all_descriptors(void **state)
 {
     struct det_world *world = det_world_real();
     struct det_poller *poller = NULL;
@@ -243,7 +243,7 @@ static void a_poller_that_misses_a_part_is_not_opened(void **state)
     assert_int_equal(before, after);
 }
 
-static void without_room_for_a_thread_none_is_started(void **state)
+static void thread_start_fails_with_a_limit_error(void **state)
 {
     struct det_thread *thread = NULL;
 
@@ -261,7 +261,7 @@ static int wait_until(struct det_poller *poller, det_time deadline)
     return world->ops->poller_wait(world, poller, &event, 1, deadline);
 }
 
-static void an_old_kernel_waits_in_milliseconds_and_no_less(void **state)
+static void old_kernel_waits_round_up_to_milliseconds(void **state)
 {
     struct det_world *world = det_world_real();
     det_time deadline = det_world_now(world, DET_CLOCK_MONOTONIC) + 1500 * DET_MICROSECOND;
@@ -271,7 +271,7 @@ static void an_old_kernel_waits_in_milliseconds_and_no_less(void **state)
     assert_int_equal(0, world->ops->poller_open(world, &poller));
     assert_int_equal(0, wait_until(poller, deadline));
     assert_true(det_world_now(world, DET_CLOCK_MONOTONIC) >= deadline);
-    /* More milliseconds than it can be told; the wake ends it. */
+    /* More milliseconds than the argument can hold; the wake ends the wait. */
     world->ops->poller_wake(world, poller);
     assert_int_equal(0, wait_until(poller, DET_NEVER - 1));
     world->ops->poller_close(world, poller);
@@ -293,12 +293,12 @@ static void a_clock_that_is_set_ends_a_wait(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_signal_interrupts_is_done_again),
-        cmocka_unit_test(chance_that_a_signal_interrupts_is_drawn_on),
-        cmocka_unit_test(a_wait_for_a_process_goes_on_after_signals),
-        cmocka_unit_test(a_poller_that_misses_a_part_is_not_opened),
-        cmocka_unit_test(without_room_for_a_thread_none_is_started),
-        cmocka_unit_test(an_old_kernel_waits_in_milliseconds_and_no_less),
+        cmocka_unit_test(interrupted_system_calls_are_repeated),
+        cmocka_unit_test(random_bytes_continue_after_an_interrupt),
+        cmocka_unit_test(a_wait_for_a_process_continues_after_signals),
+        cmocka_unit_test(poller_open_fails_without_all_descriptors),
+        cmocka_unit_test(thread_start_fails_with_a_limit_error),
+        cmocka_unit_test(old_kernel_waits_round_up_to_milliseconds),
         cmocka_unit_test(a_clock_that_is_set_ends_a_wait),
     };
 

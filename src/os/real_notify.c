@@ -68,7 +68,7 @@ static bool is_expected(const struct ucred *sender, const struct det_notify_send
     return expected->is_group && group == expected->number;
 }
 
-/* The kernel puts the sender first, and there is no room for more: it closes descriptors sent
+/* The buffer has room for the sender only, which the kernel puts first: it closes descriptors sent
  * along, which is all that BARRIER=1 requires. */
 static struct ucred sender_of(struct msghdr *message)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_orphans_test.c - who left the group of a child is found, ended and reaped; who did not is
- * left alone. */
+/* real_orphans_test.c - processes that left the group of a child are found, ended and reaped;
+ * others are left alone. */
 #include "lib/test.h"
 
 #include <errno.h>
@@ -55,7 +55,7 @@ static void has_no_children(void)
     assert_int_equal(ECHILD, errno);
 }
 
-static void who_left_the_group_is_found_and_ended(void **state)
+static void processes_that_left_the_group_are_found_and_ended(void **state)
 {
     (void)state;
     assert_int_equal(0, det_orphans_sweep(is_this, NULL, 0));
@@ -69,7 +69,7 @@ static void who_left_the_group_is_found_and_ended(void **state)
     has_no_children();
 }
 
-static void who_was_killed_with_the_group_is_reaped(void **state)
+static void processes_killed_with_the_group_are_reaped(void **state)
 {
     (void)state;
     end(run("family"));
@@ -80,7 +80,7 @@ static void who_was_killed_with_the_group_is_reaped(void **state)
     has_no_children();
 }
 
-static void who_is_ours_is_left_alone(void **state)
+static void own_children_are_left_alone(void **state)
 {
     struct det_world *world = det_world_real();
     struct det_process *process = run("deaf");
@@ -100,9 +100,9 @@ static void who_is_ours_is_left_alone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_left_the_group_is_found_and_ended),
-        cmocka_unit_test(who_was_killed_with_the_group_is_reaped),
-        cmocka_unit_test(who_is_ours_is_left_alone),
+        cmocka_unit_test(processes_that_left_the_group_are_found_and_ended),
+        cmocka_unit_test(processes_killed_with_the_group_are_reaped),
+        cmocka_unit_test(own_children_are_left_alone),
     };
 
     return cmocka_run_group_tests(tests, group_setup, NULL);

@@ -92,8 +92,8 @@ int det_real_spawn(const struct det_spawn *spawn, pid_t *ret, struct det_spawn_f
     return r ? -1 : 0;
 }
 
-/* From here on: the forked child, alone with what it was forked with. Other threads may have held
- * any lock, so there are system calls and nothing else. */
+/* From here on: the forked child, which has only one thread. Other threads of the parent may have
+ * held any lock, so it makes only system calls. */
 
 static int open_streams(const int *streams)
 {
@@ -123,8 +123,8 @@ static void reset_signals(void)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Like posix_spawnp(): runs the first executable in PATH; reports a permission error only when
- * there is no other match. Never tries a shell. Returns only on failure. */
+/* Like posix_spawnp(): runs the first executable in PATH; reports a permission error only if
+ * nothing else matches. Never tries a shell. Returns only on failure. */
 static void run_program(const struct det_spawn *spawn, const char *folders)
 {
     const char *name = spawn->options->argv[0];

@@ -40,7 +40,7 @@ static int folder_errno(const char *folder)
     return number;
 }
 
-static int tell_folder(
+static int explain_folder(
     const struct det_process_options *options, int number, struct det_error *error)
 {
     return det_error_set(
@@ -50,7 +50,7 @@ static int tell_folder(
         options->argv[0], options->folder, reason_of(number));
 }
 
-static int tell_absent(const char *name, struct det_error *error)
+static int explain_absent(const char *name, struct det_error *error)
 {
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): as posix_spawnp() reads it */
     const char *path = getenv("PATH");
@@ -91,12 +91,12 @@ static bool is_in_path(const char *name)
     return false;
 }
 
-static int tell_refused(const char *name, int number, struct det_error *error)
+static int explain_refused(const char *name, int number, struct det_error *error)
 {
     struct stat status;
 
     if (strchr(name, '/') == NULL && !is_in_path(name))
-        return tell_absent(name, error);
+        return explain_absent(name, error);
     if (strchr(name, '/') && stat(name, &status) == 0 && S_ISDIR(status.st_mode))
         return det_error_set(
             error, DET_ERR_IO, "cannot start \"" FOLDER "\": it is a directory; give a program",
@@ -108,7 +108,8 @@ static int tell_refused(const char *name, int number, struct det_error *error)
         name, reason_of(number));
 }
 
-static int tell_user(const struct det_process_options *options, int number, struct det_error *error)
+static int explain_user(
+    const struct det_process_options *options, int number, struct det_error *error)
 {
     return det_error_set(
         error, det_real_error(number),
@@ -118,7 +119,7 @@ static int tell_user(const struct det_process_options *options, int number, stru
         options->argv[0], options->user, reason_of(number));
 }
 
-static int tell_program(
+static int explain_program(
     const struct det_process_options *options, int number, struct det_error *error)
 {
     const char *name = options->argv[0], *remedy;
@@ -126,10 +127,10 @@ static int tell_program(
     switch (number) {
     case ENOENT:
     case ENOTDIR:
-        return tell_absent(name, error);
+        return explain_absent(name, error);
     case EACCES:
     case EPERM:
-        return tell_refused(name, number, error);
+        return explain_refused(name, number, error);
     case ENOEXEC:
         remedy = "the first line of a script must be #! and its interpreter";
         break;
@@ -196,7 +197,7 @@ static int report_failure(
                                : "open files");
     switch (failure->stage) {
     case DET_SPAWN_USER:
-        return tell_user(options, number, error);
+        return explain_user(options, number, error);
     case DET_SPAWN_LIMITS:
         return det_error_set(
             error, det_real_error(number),
@@ -204,16 +205,16 @@ static int report_failure(
             "above that of this process (ulimit -H); choose lower ones",
             options->argv[0], reason_of(number));
     case DET_SPAWN_FOLDER:
-        return tell_folder(options, number, error);
+        return explain_folder(options, number, error);
     case DET_SPAWN_SOMEWHERE:
         if (options->folder && folder_errno(options->folder))
-            return tell_folder(options, folder_errno(options->folder), error);
+            return explain_folder(options, folder_errno(options->folder), error);
         break;
     case DET_SPAWN_US:
     case DET_SPAWN_PROGRAM:
         break;
     }
-    return tell_program(options, number, error);
+    return explain_program(options, number, error);
 }
 
 int det_real_spawn_error(

@@ -61,7 +61,7 @@ static void unlimit_descriptors(rlim_t before)
     assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &limit));
 }
 
-static void the_null_world_is_the_real_one(void **state)
+static void null_world_means_the_real_world(void **state)
 {
     det_time before = det_world_now(NULL, DET_CLOCK_MONOTONIC);
 
@@ -71,7 +71,7 @@ static void the_null_world_is_the_real_one(void **state)
     assert_true(det_world_random_u64(NULL) != det_world_random_u64(NULL));
 }
 
-static void errors_of_the_system_have_errors_of_ours(void **state)
+static void system_errors_map_to_detent_errors(void **state)
 {
     (void)state;
     assert_int_equal(DET_ERR_NO_MEMORY, det_real_error(ENOMEM));
@@ -129,7 +129,7 @@ static void a_foreign_loop_sees_messages_at_the_descriptor(void **state)
     assert_int_equal(1, det_loop_turn(diary.loop, 0));
     assert_int_equal(0, det_loop_turn(diary.loop, 0));
     assert_false(is_readable(poll_one.fd));
-    /* A message that a timer posts finds nobody to wake, and is seen all the same. */
+    /* A message that a timer posts wakes no thread, and runs nevertheless. */
     entries[0].timer.run = post_other;
     arm(&entries[0], 0);
     assert_int_equal(1, det_loop_turn(diary.loop, 0));
@@ -188,7 +188,7 @@ static void reader_init(struct reader *reader, struct det_loop *loop, int descri
     };
 }
 
-static void a_watched_descriptor_tells_when_it_is_ready(void **state)
+static void watched_descriptor_reports_readiness(void **state)
 {
     struct world_fixture *fixture = *state;
     struct reader in, out;
@@ -265,7 +265,7 @@ static void messages_do_not_starve_descriptors(void **state)
     close(ends[1]);
 }
 
-static void what_cannot_be_watched_is_an_error(void **state)
+static void watching_an_invalid_descriptor_fails(void **state)
 {
     struct world_fixture *fixture = *state;
     struct reader reader;
@@ -278,12 +278,12 @@ static void what_cannot_be_watched_is_an_error(void **state)
     assert_int_equal(DET_ERR_IO, det_loop_watch(loop, &reader.watch, DET_POLL_READ));
     reader.watch.descriptor = file;
     assert_int_equal(DET_ERR_IO, det_loop_watch(loop, &reader.watch, DET_POLL_READ));
-    assert_int_equal(0, reader.watch.events);
+    assert_false(det_watch_is_set(&reader.watch));
     det_loop_close(loop);
     close(file);
 }
 
-static void a_poller_says_what_the_kernel_refuses(void **state)
+static void poller_reports_kernel_errors(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_world *world = fixture->world;
@@ -297,7 +297,7 @@ static void a_poller_says_what_the_kernel_refuses(void **state)
         world->ops->poller_watch(world, polling.poller, own, DET_POLL_READ, &polling));
     assert_int_equal(
         DET_ERR_INVALID, world->ops->poller_watch(world, polling.poller, own, 0, &polling));
-    /* Somebody closes our descriptor and opens another thing in its place. */
+    /* Other code closes our descriptor, and its number is reused. */
     saved = dup(own);
     assert_true(saved >= 0);
     assert_int_equal(own, dup2(0, own));
@@ -308,7 +308,7 @@ static void a_poller_says_what_the_kernel_refuses(void **state)
 }
 
 /* More than it takes at once: the others come with the next wait. */
-static void a_poller_leaves_nobody_out(void **state)
+static void poller_delivers_more_events_than_one_wait_takes(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_world *world = fixture->world;
@@ -340,7 +340,7 @@ static void a_poller_leaves_nobody_out(void **state)
     world->ops->poller_close(world, polling.poller);
 }
 
-static void a_wait_goes_on_after_a_signal(void **state)
+static void poller_wait_continues_after_a_signal(void **state)
 {
     struct world_fixture *fixture = *state;
     struct polling polling;
@@ -361,7 +361,7 @@ static void a_wait_goes_on_after_a_signal(void **state)
     fixture->world->ops->poller_close(fixture->world, polling.poller);
 }
 
-static void without_descriptors_a_loop_cannot_be_opened(void **state)
+static void loop_open_fails_without_descriptors(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_loop *loop = NULL;
@@ -403,7 +403,7 @@ static int start_without_room(void)
     return det_loop_run(loop) == 0 ? 0 : 3;
 }
 
-static void without_room_for_it_no_thread_starts(void **state)
+static void thread_start_fails_without_address_space(void **state)
 {
     int status;
     pid_t child;
@@ -433,7 +433,7 @@ static int use_loop_and_pool(struct det_test_memory *memory, void *argument)
     r = det_loop_open(&world.world, &memory->allocator, &loop);
     if (r == 0)
         r = det_loop_timer_set(loop, &timer, 0);
-    assert_true(timer.node.is_set == (r == 0));
+    assert_true(timer.internal.is_set == (r == 0));
     if (r == 0)
         r = det_loop_start(loop, "loop");
     if (r == 0)
@@ -456,13 +456,13 @@ static int sleep_a_little(struct det_test_memory *memory, void *argument)
     return det_world_sleep(&world.world, 1);
 }
 
-static void a_sleep_survives_want_of_memory(void **state)
+static void sleep_survives_every_failed_allocation(void **state)
 {
     (void)state;
     det_test_each_failure(sleep_a_little, NULL);
 }
 
-static void loops_and_pools_survive_want_of_memory(void **state)
+static void loops_and_pools_survive_every_failed_allocation(void **state)
 {
     (void)state;
     det_test_each_failure(use_loop_and_pool, NULL);
@@ -475,21 +475,21 @@ int main(void)
         LOOP_CASES,
         LOAN_CASES,
         POOL_CASES,
-        WORLD_CASE(the_null_world_is_the_real_one),
-        WORLD_CASE(errors_of_the_system_have_errors_of_ours),
+        WORLD_CASE(null_world_means_the_real_world),
+        WORLD_CASE(system_errors_map_to_detent_errors),
         WORLD_CASE(a_foreign_loop_sees_messages_at_the_descriptor),
         WORLD_CASE(a_timer_is_late_by_less_than_a_millisecond),
-        WORLD_CASE(a_watched_descriptor_tells_when_it_is_ready),
+        WORLD_CASE(watched_descriptor_reports_readiness),
         WORLD_CASE(a_descriptor_unwatched_in_its_own_turn_does_not_run),
         WORLD_CASE(messages_do_not_starve_descriptors),
-        WORLD_CASE(what_cannot_be_watched_is_an_error),
-        WORLD_CASE(a_poller_says_what_the_kernel_refuses),
-        WORLD_CASE(a_poller_leaves_nobody_out),
-        WORLD_CASE(a_wait_goes_on_after_a_signal),
-        WORLD_CASE(without_descriptors_a_loop_cannot_be_opened),
-        WORLD_CASE(without_room_for_it_no_thread_starts),
-        WORLD_CASE(a_sleep_survives_want_of_memory),
-        WORLD_CASE(loops_and_pools_survive_want_of_memory),
+        WORLD_CASE(watching_an_invalid_descriptor_fails),
+        WORLD_CASE(poller_reports_kernel_errors),
+        WORLD_CASE(poller_delivers_more_events_than_one_wait_takes),
+        WORLD_CASE(poller_wait_continues_after_a_signal),
+        WORLD_CASE(loop_open_fails_without_descriptors),
+        WORLD_CASE(thread_start_fails_without_address_space),
+        WORLD_CASE(sleep_survives_every_failed_allocation),
+        WORLD_CASE(loops_and_pools_survive_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

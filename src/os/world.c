@@ -25,7 +25,7 @@ uint64_t det_world_random_u64(struct det_world *world)
     return number;
 }
 
-/* Nobody signals the condition; a spurious wakeup does not end the sleep. */
+/* No thread signals the condition; a spurious wakeup does not end the sleep. */
 int det_world_sleep(struct det_world *world, det_time span)
 {
     det_time end = det_add_time(det_world_now(world, DET_CLOCK_MONOTONIC), span);

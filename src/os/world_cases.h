@@ -8,7 +8,7 @@
 
 #include "os/common_cases.h"
 
-static void a_sleep_lasts_as_long_as_it_says(void **state)
+static void sleep_lasts_at_least_its_duration(void **state)
 {
     struct world_fixture *fixture = *state;
     det_time before = monotonic(fixture->world);
@@ -19,7 +19,7 @@ static void a_sleep_lasts_as_long_as_it_says(void **state)
     assert_int_equal(0, det_world_sleep(fixture->world, -DET_SECOND));
 }
 
-static void clocks_go_on_while_one_waits(void **state)
+static void clocks_advance_during_a_wait(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_world *world = fixture->world;
@@ -41,7 +41,7 @@ static void clocks_go_on_while_one_waits(void **state)
     gate_deinit(&gate);
 }
 
-static void the_tick_is_the_monotonic_clock_a_little_late(void **state)
+static void tick_clock_lags_the_monotonic_clock_slightly(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_world *world = fixture->world;
@@ -249,7 +249,7 @@ static void a_wake_from_another_thread_ends_a_wait(void **state)
     fixture->world->ops->poller_close(fixture->world, polling.poller);
 }
 
-static void wakes_before_a_wait_count_as_one(void **state)
+static void wakes_before_a_wait_coalesce(void **state)
 {
     struct world_fixture *fixture = *state;
     struct polling polling;
@@ -277,7 +277,7 @@ static void a_poll_without_time_returns_at_once(void **state)
     fixture->world->ops->poller_close(fixture->world, polling.poller);
 }
 
-static void what_was_never_watched_can_be_unwatched(void **state)
+static void unwatching_an_unknown_descriptor_is_allowed(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_world *world = fixture->world;
@@ -289,17 +289,16 @@ static void what_was_never_watched_can_be_unwatched(void **state)
     world->ops->poller_close(world, polling.poller);
 }
 
-#define WORLD_CASES                                                                         \
-    WORLD_CASE(a_sleep_lasts_as_long_as_it_says), WORLD_CASE(clocks_go_on_while_one_waits), \
-        WORLD_CASE(the_tick_is_the_monotonic_clock_a_little_late),                          \
-        WORLD_CASE(a_deadline_in_the_past_does_not_wait),                                   \
-        WORLD_CASE(random_bytes_fill_all_and_do_not_repeat),                                \
-        WORLD_CASE(a_joined_thread_has_run_and_was_another),                                \
-        WORLD_CASE(a_mutex_lets_one_in_at_a_time), WORLD_CASE(a_signal_wakes_a_waiter),     \
-        WORLD_CASE(a_broadcast_wakes_all_waiters),                                          \
-        WORLD_CASE(a_wake_from_another_thread_ends_a_wait),                                 \
-        WORLD_CASE(wakes_before_a_wait_count_as_one),                                       \
-        WORLD_CASE(a_poll_without_time_returns_at_once),                                    \
-        WORLD_CASE(what_was_never_watched_can_be_unwatched)
+#define WORLD_CASES                                                                                \
+    WORLD_CASE(sleep_lasts_at_least_its_duration), WORLD_CASE(clocks_advance_during_a_wait),       \
+        WORLD_CASE(tick_clock_lags_the_monotonic_clock_slightly),                                  \
+        WORLD_CASE(a_deadline_in_the_past_does_not_wait),                                          \
+        WORLD_CASE(random_bytes_fill_all_and_do_not_repeat),                                       \
+        WORLD_CASE(a_joined_thread_has_run_and_was_another),                                       \
+        WORLD_CASE(a_mutex_lets_one_in_at_a_time), WORLD_CASE(a_signal_wakes_a_waiter),            \
+        WORLD_CASE(a_broadcast_wakes_all_waiters),                                                 \
+        WORLD_CASE(a_wake_from_another_thread_ends_a_wait),                                        \
+        WORLD_CASE(wakes_before_a_wait_coalesce), WORLD_CASE(a_poll_without_time_returns_at_once), \
+        WORLD_CASE(unwatching_an_unknown_descriptor_is_allowed)
 
 #endif

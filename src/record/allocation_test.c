@@ -2,15 +2,15 @@
  * Copyright the detent authors */
 
 /* allocation_test.c - nothing that handles records takes memory. The linker sends every call of the
- * library to the three functions here (see CMakeLists.txt), which fail the test while it watches.
- */
+ * library to the three functions here (see CMakeLists.txt), which fail the test while it
+ * watches. */
 /* test: alone */
 #define REC_SPEC "record/template_test.rec"
 #include <detent/rec/declare.h>
 
 #include "lib/test.h"
 
-/* The names that --wrap gives to the functions; ours are the ones behind them. */
+/* The names that --wrap gives to the functions; ours call the original ones. */
 void *real_malloc(size_t size) __asm__("__real_malloc");
 void *real_calloc(size_t count, size_t size) __asm__("__real_calloc");
 void *real_realloc(void *pointer, size_t size) __asm__("__real_realloc");
@@ -59,7 +59,7 @@ static void use_everything(void)
     assert_true(det_record_print(every_record(), &value, 0, text, sizeof text) > 0);
 }
 
-static void the_watch_sees_what_the_library_takes(void **state)
+static void allocation_counter_sees_library_allocations(void **state)
 {
     const struct det_allocator *allocator = det_allocator_default();
     void *block;
@@ -73,7 +73,7 @@ static void the_watch_sees_what_the_library_takes(void **state)
     allocator->resize(allocator->context, block, 100, 0);
 }
 
-static void no_memory_is_taken(void **state)
+static void records_allocate_no_memory(void **state)
 {
     (void)state;
     allocations = 0;
@@ -86,8 +86,8 @@ static void no_memory_is_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_watch_sees_what_the_library_takes),
-        cmocka_unit_test(no_memory_is_taken),
+        cmocka_unit_test(allocation_counter_sees_library_allocations),
+        cmocka_unit_test(records_allocate_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
  *   2. Nothing is read before its size was compared with the remaining bytes. */
 #include <detent/record.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/unset.h"
 #include "record/binary.h"
@@ -141,7 +142,7 @@ static inline size_t get_nested_version(
 {
     struct det_varint version = det_get_varint(source, at);
 
-    level->index = DET_PLACE_WHOLE;
+    level->index = DET_PLACE_ALL;
     if (version.end == DET_NOWHERE)
         return DET_NOWHERE;
     if (version.number == 0)
@@ -200,14 +201,14 @@ static inline size_t get_count(
 }
 
 /* A field that has a presence, a count or records; of records only the version is read. */
-static DET_APART size_t get_counted(
+static DET_NOINLINE size_t get_counted(
     struct det_byte_source *source, size_t at, const struct det_field *field, uint8_t *base,
     struct det_level *level)
 {
     uint8_t *element = base + field->offset;
     uint32_t count;
 
-    level->index = DET_PLACE_WHOLE;
+    level->index = DET_PLACE_ALL;
     if (field->flags & DET_FIELD_COUNTED)
         at = get_count(source, at, field, base);
     count = level->count = det_field_count(field, base);
@@ -247,7 +248,7 @@ get_fields(struct det_byte_source *source, size_t at, struct det_level *level, u
 }
 
 /* Decodes all records of the same array. */
-static DET_APART size_t
+static DET_NOINLINE size_t
 get_records(struct det_byte_source *source, size_t at, struct det_level *level, uint8_t *value)
 {
     do
@@ -258,13 +259,13 @@ get_records(struct det_byte_source *source, size_t at, struct det_level *level, 
 
 static const char *decode_problem(int code)
 {
-    return code == DET_ERR_VERSION     ? "its version is newer than this program knows"
+    return code == DET_ERR_VERSION     ? "its version is newer than this program supports"
            : code == DET_ERR_RANGE     ? "the value is out of range"
-           : code == DET_ERR_TRUNCATED ? "the body ends inside of it"
+           : code == DET_ERR_TRUNCATED ? "the body ends inside it"
                                        : "the bytes are not of the canonical form";
 }
 
-static DET_APART int fail_body(
+static DET_NOINLINE int fail_body(
     const struct det_byte_source *source, const struct det_nest *nest, struct det_error *reterr)
 {
     struct det_place places[DET_RECORD_DEPTH_MAX];
@@ -273,6 +274,7 @@ static DET_APART int fail_body(
     struct det_byte_source again = *source;
     const struct det_level *level = nest->levels + 1;
 
+    det_assert(nest->depth > 0 && source->error < 0 && source->error_offset <= source->size);
     for (unsigned i = 0; i < nest->depth; i++, level++)
         places[i] = (struct det_place){ level->record, level->field, level->index };
     DET_FAIL_AT(
@@ -298,6 +300,7 @@ static int get_body(
     while (at != DET_NOWHERE && det_nest_next(&nest));
     if (at == DET_NOWHERE)
         return fail_body(source, &nest, reterr);
+    det_assert(at <= source->size);
     if (at != source->size)
         return DET_FAIL_AT(
             reterr, DET_ERR_MALFORMED, at, "%s: data after the last field of the body at byte %zu",
@@ -309,7 +312,7 @@ static int get_body(
 struct frame {
     uint64_t version;
     uint64_t length;
-    size_t body; /* where it starts */
+    size_t body; /* offset of the first byte */
     uint8_t format;
 };
 
@@ -337,7 +340,7 @@ static int fail_version(struct det_error *reterr, size_t offset, uint64_t known,
 {
     int r = DET_FAIL_AT(
         reterr, DET_ERR_VERSION, offset,
-        "version %llu at byte %zu is newer than %llu, the newest this program knows",
+        "version %llu at byte %zu is newer than %llu, the newest that this program supports",
         (unsigned long long)found, offset, (unsigned long long)known);
 
     if (reterr) {
@@ -352,7 +355,7 @@ static uint32_t load_checksum(const uint8_t *bytes)
     return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-/* Judges the frame; afterwards the source ends where the body does. */
+/* Checks the frame; afterwards the source ends where the body does. */
 static int open_frame(
     struct det_byte_source *source, const struct det_record *record, struct frame *ret,
     struct det_error *reterr)
@@ -367,11 +370,12 @@ static int open_frame(
             reterr, source->error, source->error_offset, "%s: %s at byte %zu", record->name,
             det_error_text(source->error), source->error_offset);
     }
+    det_assert(ret->body <= source->size);
     left = source->size - ret->body;
     if (left < DET_RECORD_CHECKSUM_SIZE || ret->length > left - DET_RECORD_CHECKSUM_SIZE)
         return DET_FAIL_AT(
             reterr, DET_ERR_TRUNCATED, source->size,
-            "%s: the bytes end after %zu, inside of the record", record->name, source->size);
+            "%s: the bytes end after %zu, inside the record", record->name, source->size);
     end = ret->body + (size_t)ret->length;
     if (left - DET_RECORD_CHECKSUM_SIZE > ret->length)
         return DET_FAIL_AT(
@@ -410,6 +414,7 @@ int det_record_decode(
     struct det_byte_source source = { .data = data, .size = size };
     int r;
 
+    det_assert(data || size == 0);
     memset(value, 0, record->size);
     r = decode_record(record, &source, value, reterr);
     if (r < 0)

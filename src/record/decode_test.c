@@ -125,7 +125,7 @@ static struct every full(void)
     return value;
 }
 
-static void a_full_record_comes_back_as_it_was(void **state)
+static void full_record_round_trips(void **state)
 {
     struct every value = full(), again;
     uint8_t bytes[512], twice[512];
@@ -189,7 +189,7 @@ static void every_flipped_bit_is_found(void **state)
     assert_int_equal(decode(every_record(), bytes, (size_t)size, &again, NULL), 0);
 }
 
-static void the_frame_is_judged_before_the_body(void **state)
+static void frame_is_checked_before_the_body(void **state)
 {
     const struct det_record *empty = det_empty_record();
     uint8_t bytes[64];
@@ -261,7 +261,7 @@ static void a_body_that_ends_early_is_malformed(void **state)
     BODY(FIELD_OF(RECORD, struct line, .record.get = line_record), "", MALFORMED, 0);
 }
 
-static void a_body_that_goes_on_is_malformed(void **state)
+static void a_body_that_continues_is_malformed(void **state)
 {
     (void)state;
     BODY(FIELD_OF(UNSIGNED, uint8_t, 0), "ab", MALFORMED, 1);
@@ -280,7 +280,7 @@ static void texts_are_utf8_without_zero_and_fit(void **state)
     BODY(FIELD_OF(BYTES, char[12], .capacity = 7), "\x08xxxxxxxx", RANGE, 0);
 }
 
-static void enums_presences_and_counts_are_known(void **state)
+static void invalid_enums_presences_and_counts_are_rejected(void **state)
 {
     (void)state;
     BODY(FIELD_OF(ENUM, int, .enumeration.get = color_enum), "\4grey", RANGE, 0);
@@ -401,7 +401,7 @@ static void errors_name_the_field_and_the_byte(void **state)
     assert_string_equal(error.text, "line.name: the bytes are not of the canonical form at byte 4");
     assert_int_equal(
         decode(&growing[1], bytes, frame(2, "\1", 1, bytes), &value, &error), DET_ERR_MALFORMED);
-    assert_string_equal(error.text, "growing.b: the body ends inside of it at byte 4");
+    assert_string_equal(error.text, "growing.b: the body ends inside it at byte 4");
 }
 
 /* The place in the text, whatever is wrong there. */
@@ -438,17 +438,17 @@ static void errors_name_the_element(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_full_record_comes_back_as_it_was),
+        cmocka_unit_test(full_record_round_trips),
         cmocka_unit_test(absent_and_unused_memory_is_zero),
         cmocka_unit_test(every_truncation_is_found),
         cmocka_unit_test(every_flipped_bit_is_found),
-        cmocka_unit_test(the_frame_is_judged_before_the_body),
+        cmocka_unit_test(frame_is_checked_before_the_body),
         cmocka_unit_test(numbers_have_one_form),
         cmocka_unit_test(numbers_fit_their_fields),
         cmocka_unit_test(a_body_that_ends_early_is_malformed),
-        cmocka_unit_test(a_body_that_goes_on_is_malformed),
+        cmocka_unit_test(a_body_that_continues_is_malformed),
         cmocka_unit_test(texts_are_utf8_without_zero_and_fit),
-        cmocka_unit_test(enums_presences_and_counts_are_known),
+        cmocka_unit_test(invalid_enums_presences_and_counts_are_rejected),
         cmocka_unit_test(older_versions_are_read_and_new_fields_are_zero),
         cmocka_unit_test(newer_versions_are_refused),
         cmocka_unit_test(nested_records_have_versions_of_their_own),

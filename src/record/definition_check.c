@@ -5,7 +5,7 @@
  *
  * A valid definition means:
  *   1. every name is valid and unique among its kind;
- *   2. every field lies inside its struct with its presence or count, and none overlaps another;
+ *   2. every field is inside its struct with its presence or count, and none overlaps another;
  *   3. sizes fit the kinds, so that values are loaded and stored whole;
  *   4. a record does not contain itself, and exceeds neither the depth nor the size limit;
  *   5. an enum has a value 0, the default of a field that old bytes do not contain. */
@@ -114,11 +114,11 @@ static const char *field_problem(const struct det_record *record, const struct d
     if ((field->flags & both) == both)
         return "it is optional and an array";
     if ((field->flags & DET_FIELD_ARRAY) && field->count_max == 0)
-        return "it is an array of 0";
+        return "it is an array of 0 elements";
     if (!size_fits_kind(field))
         return "its kind or its size is not valid";
     if (value_extent(field).end > record->size || presence_extent(field).end > record->size)
-        return "it lies outside of its struct";
+        return "it is outside its struct";
     if (extents_overlap(value_extent(field), presence_extent(field)))
         return "it overlaps its own presence";
     if (det_field_since(field) > det_record_version(record))
@@ -201,7 +201,7 @@ int det_record_check(const struct det_record *record, struct det_error *reterr)
     int r;
 
     if (!record)
-        return det_error_set(reterr, DET_ERR_DEFINITION, "there is no record");
+        return det_error_set(reterr, DET_ERR_DEFINITION, "the record is NULL");
     r = check_record(record, reterr);
     if (r < 0)
         return r;

@@ -165,21 +165,21 @@ static void unknown_kinds_and_capacities_of_0_are_refused(void **state)
     expect(&fixture, DET_ERR_DEFINITION, "its kind or its size is not valid");
 }
 
-static void fields_lie_inside_and_apart(void **state)
+static void fields_must_lie_inside_and_not_overlap(void **state)
 {
     struct fixture fixture = make();
 
     (void)state;
     fixture.fields[2].count_max = 4;
-    expect(&fixture, DET_ERR_DEFINITION, "thing.c: it lies outside of its struct");
+    expect(&fixture, DET_ERR_DEFINITION, "thing.c: it is outside its struct");
     fixture.fields[2].count_max = UINT32_MAX;
-    expect(&fixture, DET_ERR_DEFINITION, "it lies outside of its struct");
+    expect(&fixture, DET_ERR_DEFINITION, "it is outside its struct");
     fixture = make();
     fixture.fields[2].presence = 21;
-    expect(&fixture, DET_ERR_DEFINITION, "it lies outside of its struct");
+    expect(&fixture, DET_ERR_DEFINITION, "it is outside its struct");
     fixture = make();
     fixture.fields[1].presence = 24;
-    expect(&fixture, DET_ERR_DEFINITION, "it lies outside of its struct");
+    expect(&fixture, DET_ERR_DEFINITION, "it is outside its struct");
     fixture = make();
     fixture.fields[2].presence = 16;
     expect(&fixture, DET_ERR_DEFINITION, "it overlaps its own presence");
@@ -313,7 +313,7 @@ int main(void)
         cmocka_unit_test(flags_are_known_and_do_not_contradict),
         cmocka_unit_test(every_kind_has_its_size),
         cmocka_unit_test(unknown_kinds_and_capacities_of_0_are_refused),
-        cmocka_unit_test(fields_lie_inside_and_apart),
+        cmocka_unit_test(fields_must_lie_inside_and_not_overlap),
         cmocka_unit_test(fields_do_not_overlap),
         cmocka_unit_test(a_field_is_not_newer_than_its_record),
         cmocka_unit_test(enums_have_distinct_names_and_a_zero),

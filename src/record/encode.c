@@ -168,8 +168,8 @@ static DET_INLINE size_t put_value(
     return det_put_varint(space, at, det_nested_version(field));
 }
 
-/* A field that has a presence, a count or records; of records only the version is put. */
-static DET_APART size_t put_counted(
+/* A field that has a presence, a count or records; of records only the version is written. */
+static DET_NOINLINE size_t put_counted(
     struct det_byte_space space, size_t at, const struct det_field *field, const uint8_t *base,
     uint32_t *ret_count)
 {
@@ -210,7 +210,7 @@ put_fields(struct det_byte_space space, size_t at, struct det_level *level, cons
 }
 
 /* Encodes all records of the same array. */
-static DET_APART size_t
+static DET_NOINLINE size_t
 put_records(struct det_byte_space space, size_t at, struct det_level *level, const uint8_t *value)
 {
     do
@@ -232,12 +232,13 @@ static size_t put_body(
     return at;
 }
 
-/* Puts the length of the body, which is not known before the body is there, into the byte before
- * it, moving the body when one is too few. Returns the end of the body. */
+/* Writes the length of the encoded body into the byte before it; moves the body if the length needs
+ * more than one byte. Returns the end of the body. */
 static size_t insert_length(struct det_byte_space space, size_t body, size_t end)
 {
     size_t length = end - body, size = det_varint_size(length);
 
+    det_assert(body > 0 && body <= end);
     end += size - 1;
     if (end > space.capacity)
         return end;
@@ -279,6 +280,7 @@ int64_t det_record_encode(
     size_t body, end;
     int r;
 
+    det_assert(target || capacity == 0);
     body = det_put_byte(space, 0, DET_RECORD_FORMAT);
     body = det_put_varint(space, body, det_record_version(record));
     body = det_put_byte(space, body, 0);
@@ -289,5 +291,6 @@ int64_t det_record_encode(
         return r;
     }
     end = put_checksum(space, insert_length(space, body, end));
+    det_check(end <= det_record_encoded_max(record));
     return end <= capacity ? (int64_t)end : fail_limit(record, end, capacity, reterr);
 }

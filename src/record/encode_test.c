@@ -10,11 +10,11 @@
 #include "base/hash.h"
 #include "lib/test.h"
 
-/* One field of each kind that fits a test's value, at offset 0 or behind the presence. */
+/* One field of each kind for the value of a test, at offset 0 or after the presence. */
 static const struct det_enum_value colors[] = { { "red", 0 }, { "dark-blue", -7 } };
 static const struct det_enum color = { "color", colors, 2 };
 
-/* The body of a record with the one field `field`, which stands at `field.offset` in `value`. */
+/* The body of a record with the one field `field`, which is at `field.offset` in `value`. */
 static void expect_body(
     struct det_field field, const void *value, uint32_t size, const char *body, size_t body_size)
 {
@@ -190,7 +190,7 @@ static void the_example_of_the_format_is_right(void **state)
     assert_memory_equal(bytes, "\x01\x02\x08\x04\x34\x32\x34\x32\xcf\x0f\x00\x0a\xc1\x69\xbf", 15);
 }
 
-static void an_empty_record_is_a_frame(void **state)
+static void empty_record_is_encoded_as_a_frame(void **state)
 {
     uint8_t bytes[7];
 
@@ -248,13 +248,13 @@ static void values_that_are_not_valid_are_refused(void **state)
     (void)state;
     memset(value, 'v', sizeof value);
     assert_int_equal(det_record_encode(&wide, value, bytes, sizeof bytes, &error), DET_ERR_RANGE);
-    assert_string_equal(error.text, "wide.x: the text has no end");
+    assert_string_equal(error.text, "wide.x: the text has no final NUL");
     memcpy(value, "\xff", 2);
     assert_int_equal(
         det_record_encode(&wide, value, bytes, sizeof bytes, &error), DET_ERR_MALFORMED);
 }
 
-static void the_bound_of_a_huge_definition_is_not_wrapped(void **state)
+static void encoded_size_bound_does_not_overflow(void **state)
 {
     struct det_field fields[3][1];
     struct det_record records[3];
@@ -285,11 +285,11 @@ int main(void)
         cmocka_unit_test(arrays_have_a_count),
         cmocka_unit_test(nested_records_have_their_version_once),
         cmocka_unit_test(the_example_of_the_format_is_right),
-        cmocka_unit_test(an_empty_record_is_a_frame),
+        cmocka_unit_test(empty_record_is_encoded_as_a_frame),
         cmocka_unit_test(long_bodies_have_long_lengths),
         cmocka_unit_test(every_capacity_that_is_too_small_is_a_limit),
         cmocka_unit_test(values_that_are_not_valid_are_refused),
-        cmocka_unit_test(the_bound_of_a_huge_definition_is_not_wrapped),
+        cmocka_unit_test(encoded_size_bound_does_not_overflow),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

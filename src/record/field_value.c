@@ -71,7 +71,7 @@ static int check_text(const struct det_field *field, const char *text, const cha
     size_t length = strnlen(text, field->size);
 
     if (length == field->size)
-        return fail_with(DET_ERR_RANGE, "the text has no end", ret_reason);
+        return fail_with(DET_ERR_RANGE, "the text has no final NUL", ret_reason);
     if (det_utf8_check(text, length) != length)
         return fail_with(DET_ERR_MALFORMED, "the text is not UTF-8", ret_reason);
     return 0;
@@ -91,7 +91,7 @@ int det_value_check(const struct det_field *field, const void *value, const char
     case DET_KIND_BYTES:
         memcpy(&size, value, sizeof size);
         if (size > field->capacity)
-            return fail_with(DET_ERR_RANGE, "the size is beyond the capacity", ret_reason);
+            return fail_with(DET_ERR_RANGE, "the size exceeds the capacity", ret_reason);
         break;
     case DET_KIND_ENUM:
         if (!det_value_enum_name(field, value))

@@ -19,6 +19,9 @@
 #define DET_FAIL_AT(error, code, where, ...) \
     det_error_at((error), (where), det_error_set((error), (code), __VA_ARGS__))
 
+/* Replaces the value of a sensitive field in texts. */
+#define DET_RECORD_REDACTED "{redacted}"
+
 static inline int det_error_at(struct det_error *error, size_t offset, int code)
 {
     if (error)

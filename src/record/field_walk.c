@@ -37,7 +37,7 @@ static enum det_walk_step start_field(struct det_walk *walk, struct det_walk_fra
 
     walk->field = frame->place.field = field;
     walk->offset = frame->base + field->offset;
-    frame->place.index = DET_PLACE_WHOLE;
+    frame->place.index = DET_PLACE_ALL;
     frame->next_index = 0;
     frame->phase = DET_WALK_STARTED;
     return DET_WALK_FIELD;
@@ -126,8 +126,7 @@ char *det_place_format(const struct det_place *places, size_t count, char *targe
         const struct det_field *field = places[i].field;
 
         used += (size_t)snprintf(target + used, capacity - used, ".%s", field->name);
-        if ((field->flags & DET_FIELD_ARRAY) && places[i].index != DET_PLACE_WHOLE &&
-            used < capacity)
+        if ((field->flags & DET_FIELD_ARRAY) && places[i].index != DET_PLACE_ALL && used < capacity)
             used += (size_t)snprintf(target + used, capacity - used, "[%u]", places[i].index);
     }
     return target;

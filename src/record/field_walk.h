@@ -9,7 +9,7 @@
  *
  * Invariants:
  *   1. 1 <= depth <= DET_RECORD_DEPTH_MAX until END; frames[0] is the outermost record.
- *   2. `offset` counts from the start of the outermost record, and its value lies inside it.
+ *   2. `offset` counts from the start of the outermost record, and its value is inside it.
  *   3. A count in memory that exceeds the field's maximum is treated as the maximum. */
 #ifndef DET_RECORD_FIELD_WALK_H
 #define DET_RECORD_FIELD_WALK_H
@@ -20,7 +20,7 @@ enum det_walk_step {
     DET_WALK_FIELD, /* `field` starts */
     DET_WALK_VALUE, /* a plain value of it, at `offset` */
     DET_WALK_OPEN,  /* a record in it: the fields of that record follow */
-    DET_WALK_CLOSE, /* that record ends; `field` is the enclosing one again */
+    DET_WALK_CLOSE, /* the record ends; `field` is the enclosing one again */
     DET_WALK_DONE,  /* `field` ends */
     DET_WALK_END,
 };
@@ -29,10 +29,10 @@ enum det_walk_step {
 struct det_place {
     const struct det_record *record;
     const struct det_field *field; /* NULL: the record itself */
-    uint32_t index;                /* DET_PLACE_WHOLE: the field itself */
+    uint32_t index;                /* DET_PLACE_ALL: the field itself */
 };
 
-#define DET_PLACE_WHOLE UINT32_MAX
+#define DET_PLACE_ALL UINT32_MAX
 
 enum det_walk_phase {
     DET_WALK_BETWEEN, /* the next field is to start */
@@ -69,10 +69,6 @@ static inline struct det_walk_frame *det_walk_frame(struct det_walk *walk)
 
 /* Returns the offset of the presence or count of `field`. */
 size_t det_walk_presence(struct det_walk *walk);
-
-/* After a step: checks the value in memory. Returns 0, DET_ERR_RANGE or DET_ERR_MALFORMED, with the
- * place in the text and the offset in the struct. */
-int det_walk_check(struct det_walk *walk, enum det_walk_step step, struct det_error *reterr);
 
 #define DET_PLACE_TEXT 224
 /* Formats "payment.lines[3].name", truncated if too long. Returns target. */

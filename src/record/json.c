@@ -10,8 +10,9 @@
  *     [ --> AT_FIRST_ELEMENT -- scalar, ] ----------------------------> ' , scalar, ], }
  *
  * Invariants:
- *   1. offset <= size, and everything before it was judged.
- *   2. depth <= DET_JSON_DEPTH_MAX; the bits of `objects` below depth say what is open. */
+ *   1. offset <= size, and everything before it was checked.
+ *   2. depth <= DET_JSON_DEPTH_MAX; the bits of `objects` below depth are set for objects, not for
+ *      arrays. */
 #include "record/json.h"
 
 #include <string.h>
@@ -30,14 +31,14 @@ static int fail_at(
 {
     if (offset >= json->size)
         return DET_FAIL_AT(
-            reterr, DET_ERR_TRUNCATED, json->size,
-            "the JSON ends at byte %zu where %s was expected", json->size, expected);
+            reterr, DET_ERR_TRUNCATED, json->size, "the JSON ends at byte %zu: expected %s",
+            json->size, expected);
     return DET_FAIL_AT(
-        reterr, DET_ERR_MALFORMED, offset, "the JSON is wrong at byte %zu where %s was expected",
-        offset, expected);
+        reterr, DET_ERR_MALFORMED, offset, "invalid JSON at byte %zu: expected %s", offset,
+        expected);
 }
 
-/* The byte at the offset, or -1 at the end. */
+/* Returns the byte at the offset, or -1 at the end. */
 static int peek_byte(const struct det_json_scanner *json)
 {
     return json->offset < json->size ? (unsigned char)json->text[json->offset] : -1;
@@ -69,7 +70,7 @@ static int hex_digit(char c)
     return -1;
 }
 
-/* The four digits behind \u, or -1; `size` says how many bytes there are. */
+/* Returns the value of the four digits after \u, or -1; `size` is the number of bytes left. */
 static int32_t hex_code(const char *text, size_t size)
 {
     int32_t code = 0;
@@ -96,7 +97,7 @@ static bool is_low_surrogate(int32_t code)
     return code >= 0xdc00 && code <= 0xdfff;
 }
 
-/* The first byte from here on that is no hexadecimal digit: where \u goes wrong. */
+/* Returns the offset of the first byte that is not a hexadecimal digit: the place of the error. */
 static size_t hex_end(const struct det_json_scanner *json, size_t offset)
 {
     while (offset < json->size && hex_digit(json->text[offset]) >= 0)
@@ -104,7 +105,7 @@ static size_t hex_end(const struct det_json_scanner *json, size_t offset)
     return offset;
 }
 
-/* Behind "\u": one code, or two that are a pair. */
+/* Called after "\u": skips one code, or two that form a pair. */
 static int skip_unicode(struct det_json_scanner *json, struct det_error *reterr)
 {
     size_t start = json->offset - 2;
@@ -142,7 +143,7 @@ static int skip_escape(struct det_json_scanner *json, struct det_error *reterr)
     return c == 'u' ? skip_unicode(json, reterr) : 0;
 }
 
-/* Plain characters up to a quote, a backslash or the end. */
+/* Skips plain characters up to a quote, a backslash or the end. */
 static int skip_plain(struct det_json_scanner *json, struct det_error *reterr)
 {
     size_t start = json->offset, valid;
@@ -154,7 +155,7 @@ static int skip_plain(struct det_json_scanner *json, struct det_error *reterr)
     if (start + valid < json->offset)
         return fail_at(json, reterr, start + valid, "UTF-8");
     if (c >= 0 && c < 0x20)
-        return fail_at(json, reterr, json->offset, "a character that is no control character");
+        return fail_at(json, reterr, json->offset, "a character other than a control character");
     return 0;
 }
 
@@ -258,6 +259,7 @@ static bool in_object(const struct det_json_scanner *json)
 
 static void close_bracket(struct det_json_scanner *json, struct det_json_token *ret)
 {
+    det_assert(json->depth > 0);
     ret->kind = in_object(json) ? DET_JSON_OBJECT_END : DET_JSON_ARRAY_END;
     json->offset++;
     json->depth--;
@@ -299,13 +301,13 @@ static int read_key(
     return 0;
 }
 
-/* Behind a value: the end, a closing bracket, or a comma and what follows it. */
+/* Called after a value: reads the end, a closing bracket, or a comma and the next token. */
 static int read_after(
     struct det_json_scanner *json, struct det_json_token *ret, struct det_error *reterr)
 {
     if (json->depth == 0) {
         ret->kind = DET_JSON_END;
-        return peek_byte(json) < 0 ? 0 : fail_at(json, reterr, json->offset, "nothing more");
+        return peek_byte(json) < 0 ? 0 : fail_at(json, reterr, json->offset, "the end of the text");
     }
     if (peek_byte(json) == (in_object(json) ? '}' : ']')) {
         close_bracket(json, ret);
@@ -322,6 +324,7 @@ int det_json_scan(
     struct det_json_scanner *json, struct det_json_token *ret, struct det_error *reterr)
 {
     skip_space(json);
+    det_assert(json->offset <= json->size && json->depth <= DET_JSON_DEPTH_MAX);
     *ret = (struct det_json_token){ .offset = json->offset };
     switch (json->place) {
     case DET_JSON_AT_FIRST_ELEMENT:
@@ -353,7 +356,7 @@ static size_t encode_utf8(uint32_t code, char target[4])
     return size;
 }
 
-/* One escape that is known to be valid, at its backslash; returns how many bytes it took. */
+/* Converts one valid escape, starting at its backslash; returns the number of bytes read. */
 static size_t unescape_one(const char *text, char target[4], size_t *ret_size)
 {
     static const char names[] = "bfnrt", codes[] = "\b\f\n\r\t";
@@ -368,11 +371,13 @@ static size_t unescape_one(const char *text, char target[4], size_t *ret_size)
         return 2;
     }
     code = hex_code(text + 2, 4);
+    det_assert(code >= 0 && !is_low_surrogate(code));
     if (!is_high_surrogate(code)) {
         *ret_size = encode_utf8((uint32_t)code, target);
         return 6;
     }
     low = hex_code(text + 8, 4);
+    det_assert(is_low_surrogate(low));
     *ret_size = encode_utf8((uint32_t)(0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00)), target);
     return 12;
 }

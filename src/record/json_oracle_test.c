@@ -120,7 +120,7 @@ static void damage(struct document *document)
     }
 }
 
-/* What jansson holds for the container that our tokens are in. */
+/* The value of jansson for the current container of our tokens. */
 struct level {
     json_t *value;
     size_t index;
@@ -264,7 +264,7 @@ static void valid_documents_have_the_same_values(void **state)
     assert_true(compared > 10000);
 }
 
-static void damaged_documents_are_judged_alike(void **state)
+static void damaged_documents_get_the_same_verdict_as_jansson(void **state)
 {
     const size_t flags = JSON_DECODE_ANY | JSON_ALLOW_NUL;
     static struct document document;
@@ -294,7 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(valid_documents_have_the_same_values),
-        cmocka_unit_test(damaged_documents_are_judged_alike),
+        cmocka_unit_test(damaged_documents_get_the_same_verdict_as_jansson),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* json_read.c - JSON into a record, strictly.
+/* json_read.c - reads a record from JSON, strictly.
  *
  *     frames:  payment { lines [ 3 ] } -- line { name }       the innermost reads the next token
  *
  * Invariants:
  *   1. frames[i].base plus the size of its record lies inside frames[i - 1]'s record.
- *   2. A bit of `seen` is set before anything of its field is stored.
- *   3. No text of an error contains a value: it could be a secret. */
+ *   2. The bit of a field in `seen` is set before the field is stored.
+ *   3. No error text contains a value, because it could be a secret. */
 #include <detent/record.h>
 
 #include <string.h>
@@ -43,7 +43,7 @@ static struct frame *top_frame(struct reader *reader)
     return &reader->frames[reader->depth - 1];
 }
 
-/* Fails at the current token with the place it is for. */
+/* Fails at the current token; the error names the field. */
 static int fail_token(struct reader *reader, int code, const char *reason)
 {
     struct det_place places[DET_RECORD_DEPTH_MAX];
@@ -69,6 +69,10 @@ static void push_frame(struct reader *reader, const struct det_record *record, s
     det_assert(reader->depth < DET_RECORD_DEPTH_MAX);
     det_assert(record->field_count <= DET_RECORD_FIELD_MAX);
     frame = &reader->frames[reader->depth++];
+    if (reader->depth > 1)
+        det_assert(
+            base >= frame[-1].base &&
+            base - frame[-1].base + record->size <= frame[-1].place.record->size);
     *frame = (struct frame){ .place = { record, NULL, 0 }, .base = base };
 }
 
@@ -77,8 +81,8 @@ static bool is_seen(const struct frame *frame, size_t number)
     return frame->seen[number / 64] >> (number % 64) & 1;
 }
 
-/* A key that is no field, with the nearest one. The key itself is shown only when it is a plain
- * name: it may be a value that somebody put in the wrong place, or not printable. */
+/* Reports an unknown key, with the nearest field. The key itself is shown only if it is a plain
+ * name: otherwise it may be a misplaced value, or not printable. */
 static int fail_unknown(struct reader *reader)
 {
     const struct det_record *record = top_frame(reader)->place.record;
@@ -117,9 +121,9 @@ static int read_key(struct reader *reader)
     if (number == record->field_count)
         return fail_unknown(reader);
     frame->place.field = &record->fields[number];
-    frame->place.index = DET_PLACE_WHOLE;
+    frame->place.index = DET_PLACE_ALL;
     if (is_seen(frame, number))
-        return fail_token(reader, DET_ERR_DUPLICATE_FIELD, "the field is given twice");
+        return fail_token(reader, DET_ERR_DUPLICATE_FIELD, "duplicate field");
     frame->seen[number / 64] |= (uint64_t)1 << (number % 64);
     return 0;
 }
@@ -131,10 +135,10 @@ static int store_integer(struct reader *reader, const struct det_field *field, u
     int r;
 
     if (reader->token.kind != DET_JSON_NUMBER)
-        return fail_token(reader, DET_ERR_TYPE, "a whole number was expected");
+        return fail_token(reader, DET_ERR_TYPE, "expected a whole number");
     r = det_json_integer(reader->token.text, &is_negative, &magnitude);
     if (r == DET_ERR_TYPE)
-        return fail_token(reader, r, "a number without fraction and exponent was expected");
+        return fail_token(reader, r, "expected a number without fraction and exponent");
     fits = r == 0;
     if (fits && field->kind == DET_KIND_UNSIGNED)
         fits = (!is_negative || magnitude == 0) && det_value_set_unsigned(field, value, magnitude);
@@ -152,7 +156,7 @@ static int store_float(struct reader *reader, uint8_t *value)
     int r;
 
     if (reader->token.kind != DET_JSON_NUMBER)
-        return fail_token(reader, DET_ERR_TYPE, "a number was expected");
+        return fail_token(reader, DET_ERR_TYPE, "expected a number");
     r = det_parse_double(reader->token.text, &number);
     if (r == DET_ERR_LIMIT)
         return fail_token(reader, r, "the number is too long");
@@ -165,7 +169,7 @@ static int store_float(struct reader *reader, uint8_t *value)
 static int store_bool(struct reader *reader, uint8_t *value)
 {
     if (reader->token.kind != DET_JSON_TRUE && reader->token.kind != DET_JSON_FALSE)
-        return fail_token(reader, DET_ERR_TYPE, "true or false was expected");
+        return fail_token(reader, DET_ERR_TYPE, "expected true or false");
     *value = reader->token.kind == DET_JSON_TRUE;
     return 0;
 }
@@ -182,7 +186,7 @@ static int store_time(struct reader *reader, uint8_t *value)
     if (r == DET_ERR_RANGE)
         return fail_token(reader, r, "the time is out of range");
     if (r < 0)
-        return fail_token(reader, DET_ERR_MALFORMED, "a time as in RFC 3339 was expected");
+        return fail_token(reader, DET_ERR_MALFORMED, "expected a time in RFC 3339 format");
     memcpy(value, &wall, sizeof wall);
     return 0;
 }
@@ -206,12 +210,12 @@ static int store_bytes(struct reader *reader, const struct det_field *field, uin
     uint32_t short_size;
     int r;
 
-    /* An escape is no base64, so the text need not be unescaped. */
+    /* Escapes are not base64, so the text need not be unescaped. */
     r = det_base64_decode(reader->token.text, value + sizeof short_size, field->capacity, &size);
     if (r == DET_ERR_RANGE)
-        return fail_token(reader, r, "there are too many bytes");
+        return fail_token(reader, r, "too many bytes");
     if (r < 0)
-        return fail_token(reader, r, "base64 was expected");
+        return fail_token(reader, r, "expected base64");
     short_size = (uint32_t)size;
     memcpy(value, &short_size, sizeof short_size);
     return 0;
@@ -230,7 +234,7 @@ static int store_enum(struct reader *reader, const struct det_field *field, uint
 static int enter_record(struct reader *reader, const struct det_field *field, size_t offset)
 {
     if (reader->token.kind != DET_JSON_OBJECT)
-        return fail_token(reader, DET_ERR_TYPE, "an object was expected");
+        return fail_token(reader, DET_ERR_TYPE, "expected an object");
     push_frame(reader, det_record_of(field->record), offset);
     return 0;
 }
@@ -271,7 +275,15 @@ static int read_value(struct reader *reader)
     case DET_KIND_RECORD:
         return enter_record(reader, field, offset);
     }
-    return fail_token(reader, DET_ERR_TYPE, "a string was expected");
+    return fail_token(reader, DET_ERR_TYPE, "expected a string");
+}
+
+/* True if the token replaces the value of a sensitive field of any type. */
+static bool is_hidden(const struct reader *reader, const struct det_field *field)
+{
+    return (reader->flags & DET_TEXT_HIDDEN) && (field->flags & DET_FIELD_SENSITIVE) &&
+           reader->token.kind == DET_JSON_STRING &&
+           det_view_equal(reader->token.text, det_view_text(DET_RECORD_REDACTED));
 }
 
 static int read_field(struct reader *reader)
@@ -283,9 +295,14 @@ static int read_field(struct reader *reader)
     r = next_token(reader);
     if (r < 0)
         return r;
+    if (is_hidden(reader, field)) {
+        det_field_set_count(
+            field, reader->value + frame->base, field->flags & DET_FIELD_ARRAY ? 0 : 1);
+        return 0;
+    }
     if (field->flags & DET_FIELD_ARRAY) {
         if (reader->token.kind != DET_JSON_ARRAY)
-            return fail_token(reader, DET_ERR_TYPE, "an array was expected");
+            return fail_token(reader, DET_ERR_TYPE, "expected an array");
         frame->in_array = true;
         frame->next_index = 0;
         return 0;
@@ -316,9 +333,10 @@ static int read_element(struct reader *reader)
         frame->in_array = false;
         return 0;
     }
-    frame->place.index = DET_PLACE_WHOLE;
+    frame->place.index = DET_PLACE_ALL;
     if (frame->next_index == field->count_max)
-        return fail_token(reader, DET_ERR_RANGE, "there are too many elements");
+        return fail_token(reader, DET_ERR_RANGE, "too many elements");
+    det_assert(frame->next_index < field->count_max);
     frame->place.index = frame->next_index++;
     det_field_set_count(field, reader->value + frame->base, frame->next_index);
     return read_value(reader);
@@ -333,7 +351,7 @@ static int leave_record(struct reader *reader)
         if ((record->fields[i].flags & DET_FIELD_OPTIONAL) || is_seen(frame, i))
             continue;
         frame->place.field = &record->fields[i];
-        frame->place.index = DET_PLACE_WHOLE;
+        frame->place.index = DET_PLACE_ALL;
         return fail_token(reader, DET_ERR_MISSING_FIELD, "the field is missing");
     }
     reader->depth--;
@@ -349,7 +367,7 @@ static int read_all(struct reader *reader, const struct det_record *record)
         return r;
     push_frame(reader, record, 0);
     if (reader->token.kind != DET_JSON_OBJECT)
-        return fail_token(reader, DET_ERR_TYPE, "an object was expected");
+        return fail_token(reader, DET_ERR_TYPE, "expected an object");
     while (reader->depth > 0) {
         r = next_token(reader);
         if (r < 0)

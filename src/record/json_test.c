@@ -86,7 +86,7 @@ static void expect_wrong(const struct wrong *cases, size_t count)
     }
 }
 
-static void what_is_not_json_is_refused_at_its_place(void **state)
+static void invalid_json_is_refused_at_its_place(void **state)
 {
     static const struct wrong cases[] = {
         WRONG("\xef\xbb\xbf{}", MALFORMED, 0),
@@ -300,7 +300,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_of_every_kind_are_read),
         cmocka_unit_test(numbers_have_the_syntax_of_json),
-        cmocka_unit_test(what_is_not_json_is_refused_at_its_place),
+        cmocka_unit_test(invalid_json_is_refused_at_its_place),
         cmocka_unit_test(wrong_numbers_are_refused),
         cmocka_unit_test(wrong_strings_are_refused),
         cmocka_unit_test(every_truncation_of_a_document_is_found),

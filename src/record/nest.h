@@ -3,7 +3,7 @@
 
 /* nest.h - tracks the current record and those around it while records are encoded or decoded.
  *
- *     levels[0]   outside     stands for what contains the outermost record: has one element
+ *     levels[0]   outside     represents the container of the outermost record: has one element
  *     levels[1]   invoice     at its field lines, element 2 of 6
  *     levels[2]   line        at its field cents
  *
@@ -26,7 +26,7 @@ struct det_level {
     size_t left;                   /* number of fields left, including the current one; 0: none */
     size_t base;                   /* offset of the record in memory */
     uint32_t version;              /* version of the record in the bytes */
-    uint32_t index;                /* index of the current element of `field`, or DET_PLACE_WHOLE */
+    uint32_t index;                /* index of the current element of `field`, or DET_PLACE_ALL */
     uint32_t count;                /* number of its elements */
     uint32_t nested_version;       /* version of its elements in the bytes, if they are records */
 };
@@ -48,7 +48,7 @@ static inline void det_nest_enter(
     struct det_level *level = det_nest_level(nest);
 
     det_assert(record != NULL);
-    det_assert(nest->depth < DET_RECORD_DEPTH_MAX);
+    det_assert(nest->depth < DET_RECORD_DEPTH_MAX && level->count > 0);
     nest->depth++;
     level->index = 0;
     level[1] = (struct det_level){ .record = record,

@@ -6,7 +6,7 @@
 
 #include "lib/test.h"
 
-/* Records in records, as deep as they may be; each has a byte before and behind the two inside. */
+/* Records in records, as deep as permitted; each has a byte before and after the two inside. */
 struct deep {
     struct det_field fields[DET_RECORD_DEPTH_MAX][3];
     struct det_record records[DET_RECORD_DEPTH_MAX];
@@ -84,7 +84,7 @@ static void encode_too_deep(void *argument)
     (void)!det_record_encode(deep->records, value, bytes, sizeof bytes, NULL);
 }
 
-static void a_record_inside_itself_is_caught(void **state)
+static void recursive_record_is_refused(void **state)
 {
     static struct deep deep;
     struct det_field *innermost = &deep.fields[DET_RECORD_DEPTH_MAX - 1][1];
@@ -101,7 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_nest_as_deep_as_they_may),
-        cmocka_unit_test(a_record_inside_itself_is_caught),
+        cmocka_unit_test(recursive_record_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

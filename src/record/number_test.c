@@ -31,7 +31,7 @@ static void doubles_have_their_shortest_text(void **state)
     expect_text(-DBL_TRUE_MIN, "-4.94065645841247e-324");
 }
 
-static void what_is_no_number_has_a_word(void **state)
+static void nan_and_infinities_are_written_as_words(void **state)
 {
     (void)state;
     expect_text(NAN, "nan");
@@ -112,7 +112,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(doubles_have_their_shortest_text),
-        cmocka_unit_test(what_is_no_number_has_a_word),
+        cmocka_unit_test(nan_and_infinities_are_written_as_words),
         cmocka_unit_test(every_double_reads_back_as_itself),
         cmocka_unit_test(numbers_too_long_or_too_large_are_refused),
         cmocka_unit_test(any_decimal_point_becomes_a_dot),

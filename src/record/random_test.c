@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* random_test.c - definitions made at run time with random values in them: what goes out as bytes
- * or as JSON comes back the same, and the same value has the same bytes whatever lies around it. */
+ * or as JSON comes back the same, and the same value has the same bytes whatever is around it. */
 #include <detent/record.h>
 
 #include "base/text.h"
@@ -60,7 +60,7 @@ static void make_kind(struct world *world, struct det_field *field, size_t recor
     }
 }
 
-/* The next free bytes of a record, anywhere a little behind the last ones. */
+/* The next free bytes of a record, a random distance after the last ones. */
 static uint32_t place(struct world *world, struct det_record *record, uint32_t size)
 {
     uint32_t offset = record->size + below(world, 5);
@@ -268,7 +268,7 @@ static void check_json(
     assert_true(det_record_equal(record, value, again));
 }
 
-static void random_records_come_back(void **state)
+static void random_records_round_trip(void **state)
 {
     static uint8_t value[SPACE], again[SPACE];
     static struct world world;
@@ -287,7 +287,7 @@ static void random_records_come_back(void **state)
     }
 }
 
-static void noise_around_a_value_does_not_show(void **state)
+static void unused_bytes_do_not_affect_the_encoding(void **state)
 {
     static uint8_t value[SPACE], clean[SPACE], bytes[2][4 * SPACE];
     static struct world world;
@@ -331,8 +331,8 @@ static void random_damage_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_records_come_back),
-        cmocka_unit_test(noise_around_a_value_does_not_show),
+        cmocka_unit_test(random_records_round_trip),
+        cmocka_unit_test(unused_bytes_do_not_affect_the_encoding),
         cmocka_unit_test(random_damage_is_refused),
     };
 

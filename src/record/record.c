@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/unset.h"
 #include "record/field_value.h"
 #include "record/field_walk.h"
@@ -45,12 +46,14 @@ static int check_count(struct det_walk *walk, struct det_error *reterr)
         return 0;
     return fail_at_place(
         walk, DET_ERR_RANGE, det_walk_presence(walk),
-        field->flags & DET_FIELD_ARRAY ? "the count is beyond the maximum"
+        field->flags & DET_FIELD_ARRAY ? "the count exceeds the maximum"
                                        : "the presence is neither 0 nor 1",
         reterr);
 }
 
-int det_walk_check(struct det_walk *walk, enum det_walk_step step, struct det_error *reterr)
+/* After a step: checks the value in memory. Returns 0, DET_ERR_RANGE or DET_ERR_MALFORMED, with the
+ * place in the text and the offset in the struct. */
+static int check_step(struct det_walk *walk, enum det_walk_step step, struct det_error *reterr)
 {
     const char *reason = NULL;
     int r;
@@ -93,7 +96,7 @@ int det_record_validate(
         return 0;
     det_walk_init(&walk, record, value);
     while ((step = det_walk_next(&walk)) != DET_WALK_END) {
-        r = det_walk_check(&walk, step, reterr);
+        r = check_step(&walk, step, reterr);
         if (r < 0)
             return r;
     }
@@ -143,5 +146,6 @@ void det_record_copy(const struct det_record *record, void *target, const void *
         memcpy(to + field->offset, from + field->offset, length + 1);
         at = (size_t)field->offset + field->size;
     }
+    det_assert(at <= record->size);
     memcpy(to + at, from + at, record->size - at);
 }

@@ -37,14 +37,14 @@ static void zero_is_valid(void **state)
     assert_int_equal(det_record_validate(det_empty_record(), &value, NULL), 0);
 }
 
-static void a_text_ends_in_its_array(void **state)
+static void unterminated_text_is_invalid(void **state)
 {
     struct every value = { .l = "abcde" };
 
     (void)state;
     expect(&value, 0, 0, NULL);
     value.l[5] = 'f';
-    expect(&value, DET_ERR_RANGE, offsetof(struct every, l), "every.l: the text has no end");
+    expect(&value, DET_ERR_RANGE, offsetof(struct every, l), "every.l: the text has no final NUL");
 }
 
 static void a_text_is_utf8(void **state)
@@ -79,12 +79,11 @@ static void counts_and_sizes_are_in_range(void **state)
     value.lines_count = 5;
     expect(
         &value, DET_ERR_RANGE, offsetof(struct every, lines_count),
-        "every.lines: the count is beyond the maximum");
+        "every.lines: the count exceeds the maximum");
     value.lines_count = UINT32_MAX;
     value.m.size = 8;
     expect(
-        &value, DET_ERR_RANGE, offsetof(struct every, m),
-        "every.m: the size is beyond the capacity");
+        &value, DET_ERR_RANGE, offsetof(struct every, m), "every.m: the size exceeds the capacity");
 }
 
 static void an_enum_has_one_of_its_values(void **state)
@@ -105,10 +104,10 @@ static void the_place_of_an_error_is_named_in_full(void **state)
     memset(value.lines[2].name, 'x', sizeof value.lines[2].name);
     expect(
         &value, DET_ERR_RANGE, offsetof(struct every, lines[2].name),
-        "every.lines[2].name: the text has no end");
+        "every.lines[2].name: the text has no final NUL");
 }
 
-static void what_is_absent_may_be_anything(void **state)
+static void bytes_of_absent_fields_may_be_invalid(void **state)
 {
     struct every value = { .lines_count = 2 };
 
@@ -197,7 +196,7 @@ static void every_field_makes_a_difference(void **state)
         const struct det_field *field = &record->fields[i];
         struct every a = original, b = original;
 
-        /* One bit of the value; in bytes, of the data behind the size. */
+        /* One bit of the value; in bytes, of the data after the size. */
         ((char *)&b)[field->offset + (field->kind == DET_KIND_BYTES ? 4 : 0)] ^= 1;
         assert_false(det_record_equal(record, &a, &b));
         b = original;
@@ -208,7 +207,7 @@ static void every_field_makes_a_difference(void **state)
     }
 }
 
-static void what_is_absent_or_behind_an_end_does_not_count(void **state)
+static void absent_values_and_bytes_after_an_end_do_not_count(void **state)
 {
     struct every a = full(), b = full();
 
@@ -244,7 +243,7 @@ static void comparing_what_is_not_valid_stays_inside_the_struct(void **state)
 }
 
 /* Fields in the order of the struct, and in the opposite one. */
-static void a_copy_takes_what_is_used(void **state)
+static void copy_copies_only_used_bytes(void **state)
 {
     static struct {
         uint64_t before;
@@ -272,7 +271,7 @@ static void a_copy_takes_what_is_used(void **state)
         assert_true(to.before == 7 && to.between == 7 && to.behind == 7);
         assert_string_equal(to.text, "used");
         assert_string_equal(to.other, from.other);
-        /* What is not used is not touched, so that it costs nothing. */
+        /* Unused parts are not accessed, so they cost nothing. */
         assert_int_equal(to.text[3999], i == 0 ? 'x' : 0);
         fields[0].offset = 4016;
         fields[0].size = 2000;
@@ -285,20 +284,20 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(zero_is_valid),
-        cmocka_unit_test(a_text_ends_in_its_array),
+        cmocka_unit_test(unterminated_text_is_invalid),
         cmocka_unit_test(a_text_is_utf8),
         cmocka_unit_test(a_bool_is_0_or_1),
         cmocka_unit_test(counts_and_sizes_are_in_range),
         cmocka_unit_test(an_enum_has_one_of_its_values),
         cmocka_unit_test(the_place_of_an_error_is_named_in_full),
-        cmocka_unit_test(what_is_absent_may_be_anything),
+        cmocka_unit_test(bytes_of_absent_fields_may_be_invalid),
         cmocka_unit_test(a_place_that_is_too_long_is_cut),
         cmocka_unit_test(values_are_equal_field_by_field),
         cmocka_unit_test(every_field_makes_a_difference),
-        cmocka_unit_test(what_is_absent_or_behind_an_end_does_not_count),
+        cmocka_unit_test(absent_values_and_bytes_after_an_end_do_not_count),
         cmocka_unit_test(all_nans_are_equal_and_zeros_are_not),
         cmocka_unit_test(comparing_what_is_not_valid_stays_inside_the_struct),
-        cmocka_unit_test(a_copy_takes_what_is_used),
+        cmocka_unit_test(copy_copies_only_used_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

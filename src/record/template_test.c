@@ -12,7 +12,7 @@
 
 #if defined(REC_SPEC) || defined(RECORD) || defined(FIELD) || defined(OPTIONAL) || \
     defined(ARRAY) || defined(ENUM) || defined(VALUE) || defined(END)
-#error "the template leaves a macro behind"
+#error "the template leaves a macro defined"
 #endif
 
 /* The records are types like any other: their members have the types they should. */

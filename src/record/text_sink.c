@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
+
 static const char base64_digits[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -195,12 +197,14 @@ int det_base64_decode(struct det_view text, void *target, size_t capacity, size_
         return DET_ERR_RANGE;
     for (size_t i = 0; i < text.size; i += 4) {
         group = decode_group(text.data + i, i + 4 == text.size ? padding : 0);
-        /* What the padding leaves over must be zero, or one value had several texts. */
+        /* The bits that the padding leaves unused must be zero; otherwise one value would have
+         * several texts. */
         if (group < 0 || (size - used < 3 && (group & (0xffffff >> (8 * (size - used))))))
             return DET_ERR_MALFORMED;
         for (unsigned k = 0; k < 3 && used < size; k++)
             bytes[used++] = (uint8_t)(group >> (16 - 8 * k));
     }
+    det_assert(used == size);
     *ret_size = size;
     return 0;
 }

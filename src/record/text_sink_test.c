@@ -6,7 +6,7 @@
 
 #include "lib/test.h"
 
-static void what_does_not_fit_is_counted(void **state)
+static void everything_over_the_capacity_is_counted(void **state)
 {
     char target[8];
 
@@ -49,9 +49,9 @@ static void strings_are_escaped_as_json_demands(void **state)
     QUOTED("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"");
 }
 
-static void what_steers_terminals_is_escaped(void **state)
+static void control_and_bidi_characters_are_escaped(void **state)
 {
-    /* As numbers: in a source file they would steer the reader's editor. */
+    /* As numbers: in a source file they would affect the reader's editor. */
     static const unsigned codes[] = { 0x7f,   0x80,   0x9b,   0x9f,   0x61c,  0x200e,
                                       0x200f, 0x2028, 0x202a, 0x202e, 0x2066, 0x2069 };
     char text[3], quoted[16];
@@ -69,7 +69,7 @@ static void what_steers_terminals_is_escaped(void **state)
     }
 }
 
-static void what_is_not_utf8_is_replaced(void **state)
+static void invalid_utf8_is_replaced(void **state)
 {
     (void)state;
     QUOTED("a\xff", "\"a\\ufffd\"");
@@ -96,7 +96,7 @@ static void expect_base64(const char *bytes, size_t size, const char *text)
             det_base64_decode(det_view_text(text), again, size - 1, &again_size), DET_ERR_RANGE);
 }
 
-static void base64_comes_back(void **state)
+static void base64_round_trips(void **state)
 {
     (void)state;
     expect_base64("", 0, "");
@@ -138,11 +138,11 @@ static void hex_is_two_digits_a_byte(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_does_not_fit_is_counted),
+        cmocka_unit_test(everything_over_the_capacity_is_counted),
         cmocka_unit_test(strings_are_escaped_as_json_demands),
-        cmocka_unit_test(what_steers_terminals_is_escaped),
-        cmocka_unit_test(what_is_not_utf8_is_replaced),
-        cmocka_unit_test(base64_comes_back),
+        cmocka_unit_test(control_and_bidi_characters_are_escaped),
+        cmocka_unit_test(invalid_utf8_is_replaced),
+        cmocka_unit_test(base64_round_trips),
         cmocka_unit_test(base64_has_one_form),
         cmocka_unit_test(hex_is_two_digits_a_byte),
     };

@@ -12,12 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "record/field_value.h"
 #include "record/field_walk.h"
 #include "record/number.h"
 #include "record/text_sink.h"
-
-#define REDACTED "{redacted}"
 
 struct writer {
     struct det_output output;
@@ -44,6 +43,7 @@ static void new_line(struct writer *writer)
 
 static void close_with(struct writer *writer, char bracket)
 {
+    det_assert(writer->level > 0);
     writer->level--;
     if ((writer->flags & DET_TEXT_INDENT) && !writer->is_first)
         new_line(writer);
@@ -177,7 +177,7 @@ static void put_field(struct writer *writer)
     write_separator(writer);
     put_key(writer, field->name);
     if (is_hidden) {
-        put_word(writer, REDACTED);
+        put_word(writer, DET_RECORD_REDACTED);
         det_walk_skip(walk);
     } else if (field->flags & DET_FIELD_ARRAY) {
         open_with(writer, "[");
@@ -219,6 +219,7 @@ static size_t write_all(struct writer *writer, const struct det_record *record, 
         step = det_walk_next(&writer->walk);
         put_step(writer, step);
     } while (step != DET_WALK_END);
+    det_assert(writer->level == 0);
     return det_output_finish(&writer->output);
 }
 

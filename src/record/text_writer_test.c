@@ -62,7 +62,7 @@ static void json_has_the_fields_in_order(void **state)
               "\"colors\":[\"red\",\"green\"]}");
 }
 
-static void people_read_names_and_values(void **state)
+static void text_form_shows_names_and_values(void **state)
 {
     struct every value = example();
     char text[1024];
@@ -77,7 +77,7 @@ static void people_read_names_and_values(void **state)
               "flags=[false], blobs=[], colors=[red, green]}");
 }
 
-static void what_is_revealed_is_shown(void **state)
+static void sensitive_fields_are_shown_when_revealed(void **state)
 {
     struct every value = example();
     char text[1024];
@@ -92,7 +92,7 @@ static void what_is_revealed_is_shown(void **state)
     assert_non_null(strstr(text, "lines=[line{name=\"canary\", pieces=4294967295}], "));
 }
 
-static void what_is_sensitive_is_in_no_other_text(void **state)
+static void sensitive_fields_are_redacted_in_every_other_text(void **state)
 {
     struct every value = example();
     char text[2048];
@@ -111,7 +111,7 @@ static void what_is_sensitive_is_in_no_other_text(void **state)
     }
 }
 
-static void what_is_absent_is_left_out(void **state)
+static void absent_fields_are_omitted(void **state)
 {
     struct every value = { 0 };
     char text[1024];
@@ -173,7 +173,7 @@ static void every_capacity_gives_a_prefix_and_the_length(void **state)
     }
 }
 
-static void numbers_that_json_has_not_are_null(void **state)
+static void non_finite_numbers_are_json_null(void **state)
 {
     struct every value = { .i = INFINITY };
     char text[1024];
@@ -205,14 +205,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_has_the_fields_in_order),
-        cmocka_unit_test(people_read_names_and_values),
-        cmocka_unit_test(what_is_revealed_is_shown),
-        cmocka_unit_test(what_is_sensitive_is_in_no_other_text),
-        cmocka_unit_test(what_is_absent_is_left_out),
+        cmocka_unit_test(text_form_shows_names_and_values),
+        cmocka_unit_test(sensitive_fields_are_shown_when_revealed),
+        cmocka_unit_test(sensitive_fields_are_redacted_in_every_other_text),
+        cmocka_unit_test(absent_fields_are_omitted),
         cmocka_unit_test(indented_text_has_a_line_for_each_value),
         cmocka_unit_test(indented_arrays_have_a_line_for_each_element),
         cmocka_unit_test(every_capacity_gives_a_prefix_and_the_length),
-        cmocka_unit_test(numbers_that_json_has_not_are_null),
+        cmocka_unit_test(non_finite_numbers_are_json_null),
         cmocka_unit_test(writing_what_is_not_valid_stays_inside_the_struct),
     };
 

@@ -5,7 +5,7 @@
  *
  * Every function takes the start position and returns the position after the bytes it wrote or
  * read. A position is a value, not a member of a struct, so that it stays in a register from one
- * number to the next: everything else waits for it. */
+ * number to the next: everything else depends on it. */
 #ifndef DET_RECORD_VARINT_H
 #define DET_RECORD_VARINT_H
 
@@ -19,7 +19,8 @@
 /* The position after a failed read or write. */
 #define DET_NOWHERE SIZE_MAX
 
-/* What does not fit is not written, but the position advances: the end is the size needed. */
+/* Bytes that do not fit are not written, but the position advances: the end is the required
+ * size. */
 struct det_byte_space {
     uint8_t *data;
     size_t capacity;

@@ -39,7 +39,7 @@ static void expect(uint64_t number, size_t size)
     }
 }
 
-static void numbers_of_every_size_come_back(void **state)
+static void varints_of_every_size_round_trip(void **state)
 {
     (void)state;
     for (size_t size = 1; size <= DET_VARINT_MAX; size++) {
@@ -58,7 +58,7 @@ static void expect_failure(const uint8_t *bytes, size_t size, int code, size_t o
     assert_int_equal(source.error_offset, offset);
 }
 
-static void what_is_cut_off_or_too_long_is_refused(void **state)
+static void truncated_and_overlong_varints_are_refused(void **state)
 {
     uint8_t bytes[16];
 
@@ -74,7 +74,7 @@ static void what_is_cut_off_or_too_long_is_refused(void **state)
     }
 }
 
-static void zigzag_is_undone(void **state)
+static void zigzag_round_trips(void **state)
 {
     const int64_t numbers[] = { 0, 1, -1, 2, -2, INT64_MAX, INT64_MIN };
 
@@ -87,9 +87,9 @@ static void zigzag_is_undone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_of_every_size_come_back),
-        cmocka_unit_test(what_is_cut_off_or_too_long_is_refused),
-        cmocka_unit_test(zigzag_is_undone),
+        cmocka_unit_test(varints_of_every_size_round_trip),
+        cmocka_unit_test(truncated_and_overlong_varints_are_refused),
+        cmocka_unit_test(zigzag_round_trips),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

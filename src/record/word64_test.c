@@ -36,7 +36,7 @@ static void plain_texts_are_copied_and_known(void **state)
     }
 }
 
-static void one_byte_that_is_not_plain_is_found(void **state)
+static void single_non_ascii_byte_is_found(void **state)
 {
     uint8_t text[SIZE_MAX_TRIED];
 
@@ -68,7 +68,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_texts_are_copied_and_known),
-        cmocka_unit_test(one_byte_that_is_not_plain_is_found),
+        cmocka_unit_test(single_non_ascii_byte_is_found),
         cmocka_unit_test(words_are_little_endian),
     };
 

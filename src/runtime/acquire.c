@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* acquire.c - how a turn gets its instance: found, loaded, loaded again, waited for. */
+/* acquire.c - a turn acquires its instance: find, load, load again, wait. */
 #include "base/checked.h"
-#include "runtime/batch.h"
+#include "runtime/turn_batch.h"
 
 void det_turn_init(
     struct det_turn *turn, struct det_runtime *runtime, struct det_served *served, uint64_t hash)
@@ -26,7 +26,7 @@ void det_turn_release(struct det_turn *turn)
     turn->is_claimed = false;
 }
 
-/* A commit on it was in doubt, and nobody has heard yet of what that did. Lock held before and
+/* Resolves a commit in doubt whose outcome no turn has determined yet. The lock is held before and
  * after, but not meanwhile. */
 static void end_doubt(struct det_turn *turn, bool is_new, uint64_t stood)
 {
@@ -36,7 +36,7 @@ static void end_doubt(struct det_turn *turn, bool is_new, uint64_t stood)
         return;
     turn->resident->is_in_doubt = false;
     det_shard_unlock(turn->runtime, turn->shard);
-    transitions = det_turn_tell_found(turn, is_new, stood);
+    transitions = det_turn_announce_found(turn, is_new, stood);
     det_shard_lock(turn->runtime, turn->shard);
     turn->shard->counts.transitions += transitions;
 }
@@ -64,12 +64,12 @@ int det_turn_load(struct det_turn *turn)
 const char *det_turn_load_text(int r)
 {
     if (r == DET_ERR_VERSION)
-        return "what is stored does not fit the definition, or upcast did not make it fit";
+        return "the stored instance does not fit the definition, or upcast could not convert it";
     return det_error_text(r);
 }
 
-/* Returns the error. */
-static int tell_unloaded(const struct det_turn *turn, const char *id, int r)
+/* Fills the error and returns it. */
+static int fail_unloaded(const struct det_turn *turn, const char *id, int r)
 {
     return det_error_set(
         turn->error, r, "%s %s cannot be loaded: %s", turn->served->machine->name, id,
@@ -82,8 +82,8 @@ static int load_new(struct det_turn *turn, const char *id)
 
     if (!det_store_id_is_valid(id))
         return det_error_set(
-            turn->error, DET_ERR_INVALID, "an id has 1 to %d characters of A-Z a-z 0-9 . _ : -",
-            DET_ID_MAX);
+            turn->error, DET_ERR_INVALID,
+            "an id must have 1 to %d characters of A-Z a-z 0-9 . _ : -", DET_ID_MAX);
     r = det_resident_add(turn->runtime, turn->served, turn->hash, id, &turn->resident);
     if (r < 0)
         return r;
@@ -96,14 +96,16 @@ static int load_new(struct det_turn *turn, const char *id)
     det_resident_remove(turn->runtime, turn->shard, turn->resident);
     turn->resident = NULL;
     if (r != DET_ERR_NOT_FOUND)
-        return tell_unloaded(turn, id, r);
+        return fail_unloaded(turn, id, r);
     if (turn->kind != DET_TURN_START)
         det_error_set(
-            turn->error, r, "there is no %s %s; start it first", turn->served->machine->name, id);
+            turn->error, r, "%s %s does not exist; start it first", turn->served->machine->name,
+            id);
     return r;
 }
 
-/* One that never was in the store goes; any other stays stale until a load succeeds. */
+/* An instance that never was in the store is removed; any other stays stale until a load
+ * succeeds. */
 static int load_again(struct det_turn *turn)
 {
     int r;
@@ -115,7 +117,7 @@ static int load_again(struct det_turn *turn)
         return 0;
     }
     det_turn_release(turn);
-    return r < 0 ? tell_unloaded(turn, turn->resident->id, r) : 0;
+    return r < 0 ? fail_unloaded(turn, turn->resident->id, r) : 0;
 }
 
 /* Waits for the writer, but not longer than a send may. */
@@ -131,7 +133,7 @@ static int wait(struct det_turn *turn, det_time *until)
         return 0;
     if (resident->owner == det_thread_self(runtime->world))
         return det_error_set(
-            turn->error, DET_ERR_BUSY, "%s %s: its own guard, hook or observer called",
+            turn->error, DET_ERR_BUSY, "%s %s is busy: called from its own guard, hook or observer",
             turn->served->machine->name, resident->id);
     if (!*until)
         *until = det_add_time(
@@ -145,16 +147,16 @@ static int wait(struct det_turn *turn, det_time *until)
     return r;
 }
 
-/* A reader wants what is there now, whoever has written it; but the writer itself may look at what
- * it has. */
+/* A reader needs the current state, whichever process has written it; the writer itself may read
+ * its own copy. */
 static bool needs_load(const struct det_turn *turn)
 {
     return turn->is_reading && !turn->is_fresh && turn->runtime->ops->is_shared &&
            turn->resident->owner != det_thread_self(turn->runtime->world);
 }
 
-/* One look at the resident: 1 when it can be used, 0 to look again, or an error. */
-static int look(
+/* Inspects the resident: 1: usable, 0: inspect again, or an error. */
+static int inspect_resident(
     struct det_turn *turn, const char *id, const struct det_index_slot *slot, bool is_reader,
     det_time *until)
 {
@@ -184,9 +186,9 @@ int det_turn_take(struct det_turn *turn, const char *id, const struct det_index_
     det_time until = 0;
     int r;
 
-    /* Whatever was waited for, the slot may be another one afterwards. */
-    for (r = look(turn, id, slot, false, &until); r == 0;)
-        r = look(turn, id, NULL, false, &until);
+    /* After a wait the slot may be another one. */
+    for (r = inspect_resident(turn, id, slot, false, &until); r == 0;)
+        r = inspect_resident(turn, id, NULL, false, &until);
     return r < 0 ? r : 0;
 }
 
@@ -196,7 +198,7 @@ int det_turn_peek(struct det_turn *turn, const char *id)
     int r;
 
     do
-        r = look(turn, id, NULL, true, &until);
+        r = inspect_resident(turn, id, NULL, true, &until);
     while (r == 0);
     return r < 0 ? r : 0;
 }

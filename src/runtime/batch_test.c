@@ -64,7 +64,7 @@ static void fire_with_faults(struct fixture *f, struct faulty *faulty)
     static const struct {
         enum fault fault;
         int code;
-        unsigned troubles;
+        unsigned incidents;
     } cases[] = {
         { FAULT_BEFORE, DET_ERR_NO_SPACE, 1 }, { FAULT_BEFORE, DET_ERR_IO, 1 },
         { FAULT_AFTER, DET_ERR_IO, 0 },        { FAULT_BEFORE, DET_ERR_EARLY, 0 },
@@ -72,7 +72,7 @@ static void fire_with_faults(struct fixture *f, struct faulty *faulty)
     };
 
     for (unsigned i = 0; i < 5; i++) {
-        unsigned before = f->control.troubles;
+        unsigned before = f->control.incidents;
 
         for (unsigned n = 0; n < 10; n++)
             assert_int_equal(start(f, name_of(10 * i + n)), 0);
@@ -83,7 +83,7 @@ static void fire_with_faults(struct fixture *f, struct faulty *faulty)
         advance(f, DET_SECOND);
         assert_all_expired(f, 10 * (i + 1));
         assert_int_equal(faulty->times, 0);
-        assert_int_equal(f->control.troubles - before, cases[i].troubles);
+        assert_int_equal(f->control.incidents - before, cases[i].incidents);
     }
     assert_int_equal(counts(f).conflicts, 1);
 }
@@ -104,9 +104,9 @@ static void fail_the_call(struct fixture *f, struct faulty *faulty, enum fault f
     assert_int_equal(faulty->most, 10);
     advance(f, DET_MINUTE);
     assert_all_expired(f, 10);
-    /* Those behind the fault, and the one it was before, were not committed: they were told. */
+    /* The sends from the fault on were not committed, and were reported so. */
     assert_int_equal(
-        f->control.trouble_counts[DET_INCIDENT_TIMEOUT_REJECTED], fault == FAULT_AFTER ? 5 : 6);
+        f->control.incident_counts[DET_INCIDENT_TIMEOUT_REJECTED], fault == FAULT_AFTER ? 5 : 6);
 }
 
 static void fail_before(struct fixture *f, struct faulty *faulty)
@@ -119,7 +119,7 @@ static void fail_after(struct fixture *f, struct faulty *faulty)
     fail_the_call(f, faulty, FAULT_AFTER);
 }
 
-static void a_call_that_fails_is_found_out_for_each_of_its_turns(void **unused)
+static void failed_batch_is_resolved_for_each_of_its_turns(void **unused)
 {
     (void)unused;
     in_slow_store(fail_before);
@@ -177,7 +177,7 @@ struct walk {
     char trace[200];
 };
 
-/* What is told can be seen already. */
+/* A reported commit is already visible. */
 static void observe_and_walk(void *user, const struct det_note *note)
 {
     struct walk *walk = user;
@@ -186,14 +186,14 @@ static void observe_and_walk(void *user, const struct det_note *note)
     if (!note->is_timeout)
         return;
     assert_int_equal(
-        det_runtime_get(walk->f->runtime, walk->f->order, note->instance, &at, NULL), 0);
+        det_runtime_get(walk->f->runtime, walk->f->order, note->instance, &at, NULL, NULL), 0);
     assert_int_equal(at.state, CANCELLED);
     snprintf(
         walk->trace + strlen(walk->trace), sizeof walk->trace - strlen(walk->trace), "%s ",
         note->instance);
 }
 
-static void observers_hear_of_each_turn_of_a_batch(void **unused)
+static void observer_is_called_for_each_turn_of_a_batch(void **unused)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
     struct walk walk = { .f = f };
@@ -243,8 +243,8 @@ static void send_within(struct fixture *f, struct faulty *faulty)
     start_many(f, 20);
     advance(f, 30 * DET_MINUTE);
     assert_int_equal(f->control.hooks, 19);
-    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_TIMEOUT_REJECTED], 0);
-    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EVENT_DEAD], 1);
+    assert_int_equal(f->control.incident_counts[DET_INCIDENT_TIMEOUT_REJECTED], 0);
+    assert_int_equal(f->control.incident_counts[DET_INCIDENT_EVENT_DEAD], 1);
     for (unsigned i = 0; i < 20; i++) {
         struct det_instance at = get(f, name_of(i));
 
@@ -265,10 +265,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(timers_that_are_due_together_share_commits),
         cmocka_unit_test(each_turn_of_a_batch_has_its_own_result),
-        cmocka_unit_test(a_call_that_fails_is_found_out_for_each_of_its_turns),
+        cmocka_unit_test(failed_batch_is_resolved_for_each_of_its_turns),
         cmocka_unit_test(effects_that_end_together_share_commits),
         cmocka_unit_test(a_named_timer_fires_in_a_batch_with_its_payload),
-        cmocka_unit_test(observers_hear_of_each_turn_of_a_batch),
+        cmocka_unit_test(observer_is_called_for_each_turn_of_a_batch),
         cmocka_unit_test(a_hook_in_a_batch_may_send_to_another_one_of_it),
     };
 

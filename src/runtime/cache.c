@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* cache.c - instances leave memory when there are too many.
+/* cache.c - evicts instances from memory when there are too many.
  *
- * Each shard has a ring of its residents, oldest first, and every resident a mark that says that it
- * was used since the ring last came round to it:
+ * Each shard has a ring of its residents, oldest first, and each resident a mark that says whether
+ * it was used since the ring last reached it:
  *
- *     first in the ring --used--> mark taken off, to the end
- *                       --claimed, pinned, stale, a timer that is tried again, an effect whose
+ *     first in the ring --used--> mark cleared, to the end
+ *                       --claimed, pinned, stale, a timer that is retried, an effect whose
  *                         record is in doubt--> to the end
  *                       --free--> claimed, out of the heap, store_next, handle released --> gone
  *
- * So what is used often stays, at the cost of one bit, and nothing is sorted. The bound is soft: a
- * few steps are taken for each instance that comes, and where nobody can leave, one more stays. On
- * a store that does not block nobody leaves: what is in memory there is all there is. */
+ * Frequently used instances stay, at the cost of one bit and without sorting. The bound is soft:
+ * each new instance takes a few steps, and if none can leave, one more stays. On a store that does
+ * not block, instances are never evicted: memory is their only place. */
 #include "base/assert.h"
 #include "runtime/runtime.h"
 
-/* Residents looked at for one that comes, and those that may leave for it: more than one, so that
- * what had to stay once leaves later. */
+/* Residents inspected per new instance, and the maximum of evictions: more than one, so that
+ * residents that had to stay leave later. */
 #define STEPS_MAX     16
 #define EVICTIONS_MAX 2
 
@@ -27,7 +27,7 @@ static bool is_tried_again(const struct det_armed *armed)
     return armed && det_armed_is_set(armed) && armed->tries;
 }
 
-/* How often the store failed a timer is not in the store. */
+/* Attempts that failed in the store are counted in memory only. */
 static bool has_attempts(const struct det_resident *resident)
 {
     const struct det_resident_more *more = resident->more;
@@ -42,7 +42,7 @@ static bool has_attempts(const struct det_resident *resident)
     return false;
 }
 
-/* Nor is it there whose record that was, see orphaned_effect.c. */
+/* Doubtful records are known in memory only, see orphaned_effect.c. */
 static bool has_doubted(const struct det_resident *resident)
 {
     const struct det_resident_more *more = resident->more;
@@ -97,7 +97,7 @@ static void drop_effect_runs(
     }
 }
 
-/* From now on the store alone knows what it has to be done; returns when the first is due. */
+/* From now on only the store has the instance's due work; returns its earliest time. */
 static det_time leave_heap(
     struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident)
 {
@@ -112,9 +112,9 @@ static det_time leave_heap(
     return next;
 }
 
-/* Lock held before and after, but not meanwhile: whoever wants the instance waits until its handle
- * is released, and then loads it. Until it has left, the loop takes it for one in memory, so only
- * then is it told to look for it in the store. */
+/* The lock is held before and after, but not meanwhile: threads that need the instance wait until
+ * its handle is released, and then load it. The loop treats the instance as resident until eviction
+ * is complete, and only then reads its work from the store. */
 static void evict(
     struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident)
 {
@@ -146,7 +146,7 @@ void det_cache_make_room(struct det_runtime *runtime, struct det_shard *shard)
             return;
         node = det_list_take(&shard->ring);
         det_assert(node);
-        /* It goes to the end whatever becomes of it, so that others do not meet it. */
+        /* The resident goes to the end in any case, so that others do not inspect it again. */
         det_list_append(&shard->ring, node);
         resident = DET_CONTAINER(node, struct det_resident, ring);
         if (!resident->is_used && can_leave(resident)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* cache_test.c - instances that leave memory and come back: who leaves, who stays, and that nobody
- * can tell by what happens. */
+/* cache_test.c - instances that are evicted and loaded again: which leave, which stay, and that the
+ * results are the same. */
 #include "runtime/faulty_test.h"
 
 static const char *name_of(unsigned i)
@@ -32,7 +32,7 @@ static void start_many(struct fixture *f, unsigned first, unsigned count)
         assert_int_equal(start(f, name_of(i)), 0);
 }
 
-static void there_are_never_more_than_the_bound(void **unused)
+static void resident_instances_stay_within_the_limit(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = small_open(&faulty, 10, (struct det_effect_policy){ 0 });
@@ -47,13 +47,13 @@ static void there_are_never_more_than_the_bound(void **unused)
         assert_int_equal(get(f, name_of(i)).state, PENDING);
         assert_true(counts(f).instances <= 10);
     }
-    /* Each start has looked in vain whether there was one already. */
+    /* Each start has searched the store for an existing instance. */
     assert_int_equal(faulty.loads, 200 + counts(f).loads);
     assert_true(counts(f).loads >= 190);
     fixture_close(f);
 }
 
-static void what_is_used_stays(void **unused)
+static void recently_used_instance_stays_in_memory(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = small_open(&faulty, 10, (struct det_effect_policy){ 0 });
@@ -66,14 +66,14 @@ static void what_is_used_stays(void **unused)
         assert_int_equal(send_kind(f, "o-3", PING), 0);
         start_many(f, i, 1);
     }
-    /* A start looks whether there is one already: that is a load each. */
+    /* A start searches for an existing instance: one load each. */
     assert_int_equal(faulty.loads - before, 90);
     assert_int_equal(get(f, "o-3").sequence, 90);
     assert_int_equal(faulty.loads - before, 90);
     fixture_close(f);
 }
 
-static void on_a_store_that_does_not_block_nobody_leaves(void **unused)
+static void on_a_store_that_does_not_block_no_instance_is_evicted(void **unused)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
 
@@ -85,7 +85,7 @@ static void on_a_store_that_does_not_block_nobody_leaves(void **unused)
     fixture_close(f);
 }
 
-static void timers_of_those_that_left_fire_at_their_time(void **unused)
+static void timers_of_evicted_instances_fire_on_time(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = small_open(&faulty, 2, (struct det_effect_policy){ 0 });
@@ -106,7 +106,7 @@ static void timers_of_those_that_left_fire_at_their_time(void **unused)
     fixture_close(f);
 }
 
-static void a_timer_that_is_due_while_its_instance_leaves_fires(void **unused)
+static void timer_due_during_eviction_fires(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = small_open(&faulty, 1, (struct det_effect_policy){ 0 });
@@ -124,7 +124,7 @@ static void a_timer_that_is_due_while_its_instance_leaves_fires(void **unused)
     fixture_close(f);
 }
 
-static void effects_that_wait_go_on_at_their_time(void **unused)
+static void effects_that_wait_continue_at_their_time(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = small_open(
@@ -157,7 +157,7 @@ static void others_come(void *context)
     assert_true(counts(f).evictions >= 8);
 }
 
-static void an_instance_whose_effect_runs_stays(void **unused)
+static void instance_with_a_running_effect_is_not_evicted(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = small_open(&faulty, 2, (struct det_effect_policy){ 0 });
@@ -175,7 +175,7 @@ static void an_instance_whose_effect_runs_stays(void **unused)
     fixture_close(f);
 }
 
-static void a_timer_that_is_tried_again_remembers_how_often(void **unused)
+static void timer_retry_count_survives_eviction(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = small_open(
@@ -188,12 +188,12 @@ static void a_timer_that_is_tried_again_remembers_how_often(void **unused)
     f->control.exit_result = DET_ERR_BUSY;
     advance(f, 30 * DET_MINUTE);
     for (unsigned i = 1; i <= 3; i++) {
-        assert_int_equal(f->control.trouble_counts[DET_INCIDENT_TIMEOUT_REJECTED], i);
-        assert_int_equal(f->control.trouble.attempt, i);
+        assert_int_equal(f->control.incident_counts[DET_INCIDENT_TIMEOUT_REJECTED], i);
+        assert_int_equal(f->control.incident.attempt, i);
         start_many(f, 10 * i, 5);
         advance(f, (1 << (i - 1)) * DET_SECOND);
     }
-    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_TIMEOUT_REJECTED], 3);
+    assert_int_equal(f->control.incident_counts[DET_INCIDENT_TIMEOUT_REJECTED], 3);
     assert_int_equal(counts(f).timeouts_rejected, 1);
     fixture_close(f);
 }
@@ -213,8 +213,8 @@ static void a_named_timer_that_is_tried_again_remembers_how_often(void **unused)
     faulty_set(&faulty, FAULT_BEFORE, DET_ERR_NO_SPACE, 0);
     advance(f, DET_HOUR);
     for (unsigned i = 1; i <= 3; i++) {
-        assert_int_equal(f->control.trouble_counts[DET_INCIDENT_TIMEOUT_REJECTED], i);
-        assert_int_equal(f->control.trouble.attempt, i);
+        assert_int_equal(f->control.incident_counts[DET_INCIDENT_TIMEOUT_REJECTED], i);
+        assert_int_equal(f->control.incident.attempt, i);
         start_many(f, 10 * i, 5);
         faulty_set(&faulty, i < 3 ? FAULT_BEFORE : FAULT_NONE, DET_ERR_NO_SPACE, 0);
         advance(f, (1 << (i - 1)) * DET_SECOND);
@@ -223,7 +223,7 @@ static void a_named_timer_that_is_tried_again_remembers_how_often(void **unused)
     fixture_close(f);
 }
 
-static void deferred_events_and_dead_letters_come_back(void **unused)
+static void deferred_events_and_dead_letters_survive_eviction(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = small_open(&faulty, 1, (struct det_effect_policy){ .attempts_max = 1 });
@@ -272,7 +272,7 @@ struct sight {
 static void see(struct fixture *f, const char *name, struct sight *sight)
 {
     memset(sight, 0, sizeof *sight);
-    sight->result = det_runtime_get(f->runtime, f->order, name, &sight->at, &sight->data);
+    sight->result = det_runtime_get(f->runtime, f->order, name, &sight->at, &sight->data, NULL);
     if (sight->result < 0)
         return;
     sight->effects = effects(f, name)->count;
@@ -280,7 +280,7 @@ static void see(struct fixture *f, const char *name, struct sight *sight)
     sight->timers = *timers(f, name);
 }
 
-static void nobody_can_tell_by_what_happens(void **unused)
+static void eviction_does_not_change_the_results(void **unused)
 {
     (void)unused;
     for (uint64_t seed = 1; seed <= 6; seed++) {
@@ -312,17 +312,17 @@ static void nobody_can_tell_by_what_happens(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_are_never_more_than_the_bound),
-        cmocka_unit_test(what_is_used_stays),
-        cmocka_unit_test(on_a_store_that_does_not_block_nobody_leaves),
-        cmocka_unit_test(timers_of_those_that_left_fire_at_their_time),
-        cmocka_unit_test(a_timer_that_is_due_while_its_instance_leaves_fires),
-        cmocka_unit_test(effects_that_wait_go_on_at_their_time),
-        cmocka_unit_test(an_instance_whose_effect_runs_stays),
-        cmocka_unit_test(a_timer_that_is_tried_again_remembers_how_often),
+        cmocka_unit_test(resident_instances_stay_within_the_limit),
+        cmocka_unit_test(recently_used_instance_stays_in_memory),
+        cmocka_unit_test(on_a_store_that_does_not_block_no_instance_is_evicted),
+        cmocka_unit_test(timers_of_evicted_instances_fire_on_time),
+        cmocka_unit_test(timer_due_during_eviction_fires),
+        cmocka_unit_test(effects_that_wait_continue_at_their_time),
+        cmocka_unit_test(instance_with_a_running_effect_is_not_evicted),
+        cmocka_unit_test(timer_retry_count_survives_eviction),
         cmocka_unit_test(a_named_timer_that_is_tried_again_remembers_how_often),
-        cmocka_unit_test(deferred_events_and_dead_letters_come_back),
-        cmocka_unit_test(nobody_can_tell_by_what_happens),
+        cmocka_unit_test(deferred_events_and_dead_letters_survive_eviction),
+        cmocka_unit_test(eviction_does_not_change_the_results),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

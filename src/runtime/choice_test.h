@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* choice_test.h - the machine of choice.fsm in a laboratory.
+/* choice_test.h - the machine of choice_test.fsm in a laboratory.
  *
  * Every function of the machine writes its name into the log, guards with where their alternative
  * leads; the guards that lab->yes names say yes. */
@@ -11,9 +11,9 @@
 #include <detent/detent.h>
 #include <detent/sim.h>
 
-#define FSM_SPEC "runtime/choice.fsm"
+#define FSM_SPEC "runtime/choice_test.fsm"
 #include <detent/fsm/declare.h>
-#define FSM_SPEC "runtime/choice.fsm"
+#define FSM_SPEC "runtime/choice_test.fsm"
 #include <detent/fsm/define.h>
 
 #include "lib/test.h"
@@ -24,9 +24,9 @@ struct lab {
     struct det_runtime *runtime;
     const char *yes;     /* names of guards, with blanks between them */
     const char *forgets; /* the guard that says yes once; NULL: none */
-    det_time nap;        /* that every guard takes */
+    det_time nap;        /* duration of every guard */
     bool is_producing;
-    int trouble_code; /* of the last one; 0: none */
+    int incident_code; /* of the last one; 0: none */
     char log[512];
 };
 
@@ -130,11 +130,11 @@ static int job_right(
     return lab->is_producing ? DET_EFFECT_PRODUCED : DET_EFFECT_DONE;
 }
 
-static inline void hear_trouble(void *context, const struct det_incident *trouble)
+static inline void receive_incident(void *context, const struct det_incident *incident)
 {
     struct lab *lab = context;
 
-    lab->trouble_code = trouble->code;
+    lab->incident_code = incident->code;
 }
 
 static inline int open_in(struct lab *lab, const struct det_allocator *allocator)
@@ -144,7 +144,7 @@ static inline int open_in(struct lab *lab, const struct det_allocator *allocator
         .allocator = allocator,
         .user = lab,
         .observer = lab,
-        .incident = hear_trouble,
+        .incident = receive_incident,
     };
     int r;
 
@@ -203,7 +203,8 @@ static inline void assert_timers(struct lab *lab, const char *expected)
 {
     char list[64] = "";
 
-    assert_int_equal(det_runtime_timers(lab->runtime, &pick_machine, "a", list_timer, list), 0);
+    assert_int_equal(
+        det_runtime_timers(lab->runtime, &pick_machine, "a", list_timer, list, NULL), 0);
     assert_string_equal(list, expected);
 }
 

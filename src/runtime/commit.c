@@ -3,10 +3,10 @@
 
 /* commit.c - from the draft to the store.
  *
- *     collect the changes -> reserve what publishing needs -> commit -> publish -> tell
+ *     collect the changes -> reserve memory for publishing -> commit -> publish -> report
  *
- * Everything that can fail comes before the commit or is the commit itself, which may be one of
- * many in a call of the store. */
+ * Everything that can fail comes before the commit or is the commit itself, which may share a call
+ * of the store with others. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -133,7 +133,7 @@ static int collect_kept(struct det_turn *turn, struct det_store_commit *commit)
         draft->kept_changes[commit->deferred_count++] = (struct det_store_deferred_change){
             DET_STORE_TAKE, { turn->retry.kept->sequence, turn->retry.kept->event }
         };
-    /* What was deferred in the same commit that stops it never was. */
+    /* Events deferred and dropped by the same commit leave no trace. */
     if (!draft->is_kept_dropped)
         collect_list(draft, &draft->kept, DET_STORE_SET, commit);
     commit->deferred = draft->kept_changes;
@@ -181,7 +181,7 @@ static int collect(struct det_turn *turn, struct det_store_commit *commit)
     return r;
 }
 
-/* What publishing puts into the heap and onto the resident must have its place before. */
+/* Reserves places for all entries that publishing adds to the heap and the resident. */
 static size_t count_due(const struct det_turn *turn)
 {
     const struct det_machine *machine = turn->served->machine;
@@ -257,7 +257,7 @@ static void answer(const struct det_turn *turn, struct det_sent *ret)
         ret->outcome = DET_OUTCOME_STOP;
 }
 
-/* Why it failed, and what is known of it, as the end of a sentence. */
+/* The reason of a failure, as the end of a sentence; says whether the outcome is known. */
 static const char *failure_text(int r)
 {
     if (r == DET_ERR_CANCELLED)
@@ -267,13 +267,13 @@ static const char *failure_text(int r)
     return det_error_text(r);
 }
 
-/* A deadline of the store leaves it unknown, which DET_ERR_TIMEOUT of a send does not. */
+/* A timeout of the store leaves the outcome unknown; a send's DET_ERR_TIMEOUT does not. */
 static int fail(struct det_turn *turn, const struct det_store_commit *commit, int result)
 {
     int r = result == DET_ERR_TIMEOUT ? DET_ERR_IO : result;
 
     turn->is_in_doubt = !det_runtime_is_certain(r);
-    turn->may_have_happened = !turn->runtime->ops->is_shared || !det_runtime_is_somebody_else(r);
+    turn->may_have_happened = !turn->runtime->ops->is_shared || !det_runtime_is_other_holder(r);
     turn->counts.conflicts += r == DET_ERR_CONFLICT;
     det_error_set(
         turn->error, r, "%s %s: the commit failed: %s", commit->machine->name, commit->id,
@@ -347,7 +347,7 @@ int det_turn_stored(struct det_turn *turn, const struct det_store_commit *commit
     if (turn->is_claimed && !turn->is_locked) {
         if (turn->draft->is_snapshot)
             det_keep_prune(turn);
-        det_turn_tell(turn);
+        det_turn_announce(turn);
     }
     return 0;
 }

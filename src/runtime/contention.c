@@ -6,14 +6,14 @@
  *     conflict --> decide again --> conflict --> queue of the store --> decide again ... --> commit
  *                                                                   --> deadline: CONTENTION
  *
- * The queue is of all processes and served in the order of asking (PostgreSQL: an advisory lock).
- * Who is in front of it competes only with first attempts, so it soon wins. A store without a
- * queue, or whose queue fails, gets random pauses instead. */
+ * All processes share the queue, which serves them in the order of requests (PostgreSQL: an
+ * advisory lock). The front of the queue competes only with first attempts, so it soon wins.
+ * Without a queue, or after its failure, random pauses replace it. */
 #include "base/checked.h"
 #include "runtime/turn.h"
 
-/* Decisions of a turn that must not wait: of the loop; of a batch, where all the others would wait
- * with it; or on a store that only this process writes to, where a conflict is a fault. */
+/* Decisions of a turn that must not wait: a turn of the loop; a turn of a batch, whose other turns
+ * would wait, too; or a turn on a store with one writing process, where a conflict is a bug. */
 #define ATTEMPTS_MAX 3
 #define PAUSE_FIRST  (200 * DET_MICROSECOND)
 #define PAUSE_MAX    (20 * DET_MILLISECOND)
@@ -32,7 +32,7 @@ static void pause_at_random(struct det_turn *turn, unsigned attempt)
     if (most > PAUSE_MAX)
         most = PAUSE_MAX;
     r = det_world_sleep(world, (det_time)(det_world_random_u64(world) % (uint64_t)most));
-    /* A world that ends lets nobody sleep; the deadline comes all the same. */
+    /* A simulated world that ends refuses to sleep; the deadline still limits the loop. */
     (void)r;
 }
 
@@ -46,7 +46,7 @@ static bool is_closing(const struct det_turn *turn)
     return is;
 }
 
-/* Waits for its turn among those that met others here; 0 when it is in front. */
+/* Waits for its place in the queue; 0: at the front. */
 static int enter_queue(struct det_contention *contention)
 {
     struct det_turn *turn = contention->turn;

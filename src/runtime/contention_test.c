@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* contention_test.c - many processes on one instance of PostgreSQL: each is an opening of the store
- * with a runtime of its own. Whoever sends without a condition is never told of a conflict. */
+ * with its own runtime. A send without a condition never returns a conflict. */
 /* test: threads */
 #include <detent/lock.h>
 
@@ -32,7 +32,7 @@ struct crowd {
     atomic_uint ready;
 };
 
-static bool says_yes(const struct det_move *move, const void *data, const void *event)
+static bool allows(const struct det_move *move, const void *data, const void *event)
 {
     (void)move;
     (void)data;
@@ -56,7 +56,7 @@ static struct crowd *crowd_open(unsigned nodes)
 
     assert_non_null(crowd);
     crowd->world = det_world_real();
-    crowd->order = order_machine_of(says_yes, does_nothing, order_charge);
+    crowd->order = order_machine_of(allows, does_nothing, order_charge);
     for (unsigned i = 0; i < nodes; i++) {
         struct sender *sender = &crowd->senders[i];
 
@@ -71,7 +71,7 @@ static struct crowd *crowd_open(unsigned nodes)
             fail_msg("%s", error.text);
     }
     assert_int_equal(
-        det_runtime_start(crowd->senders[0].runtime, crowd->order, "o", NULL, NULL, NULL), 0);
+        det_runtime_start(crowd->senders[0].runtime, crowd->order, "o", NULL, NULL, NULL, NULL), 0);
     free(url);
     return crowd;
 }
@@ -91,12 +91,11 @@ static void send_many(void *argument)
     struct sender *sender = argument;
     struct crowd *crowd = sender->crowd;
     struct order_event event = { .kind = PING };
-    struct det_send_options options = { .error = &sender->error };
 
     atomic_fetch_add(&crowd->ready, 1);
     for (unsigned i = 0; i < SENDS && sender->result == 0; i++)
-        sender->result =
-            det_runtime_send(sender->runtime, crowd->order, "o", &event, &options, NULL);
+        sender->result = det_runtime_send(
+            sender->runtime, crowd->order, "o", &event, NULL, NULL, &sender->error);
 }
 
 static void sixteen_senders_on_one_instance_meet_no_conflict(void **state)
@@ -117,7 +116,8 @@ static void sixteen_senders_on_one_instance_meet_no_conflict(void **state)
         if (crowd->senders[i].result < 0)
             fail_msg("sender %u: %s", i, crowd->senders[i].error.text);
     }
-    assert_int_equal(det_runtime_get(crowd->senders[0].runtime, crowd->order, "o", &at, &data), 0);
+    assert_int_equal(
+        det_runtime_get(crowd->senders[0].runtime, crowd->order, "o", &at, &data, NULL), 0);
     assert_int_equal(at.sequence, NODES * SENDS);
     assert_int_equal(data.updates, NODES * SENDS);
     crowd_close(crowd);
@@ -135,7 +135,7 @@ static void note_end(struct det_send *send)
     atomic_fetch_add(((struct submitted *)send->user)->ended, 1);
 }
 
-static void what_is_submitted_to_one_instance_meets_no_conflict(void **state)
+static void submissions_to_one_instance_meet_no_conflict(void **state)
 {
     struct crowd *crowd = crowd_open(4);
     struct submitted *all = calloc((size_t)4 * SENDS, sizeof *all);
@@ -149,7 +149,7 @@ static void what_is_submitted_to_one_instance_meets_no_conflict(void **state)
         all[i].send = (struct det_send){ .machine = crowd->order,
                                          .instance = "o",
                                          .event = &event,
-                                         .options.error = &all[i].error,
+                                         .error = &all[i].error,
                                          .done = note_end,
                                          .user = &all[i] };
         assert_int_equal(det_runtime_submit(crowd->senders[i % 4].runtime, &all[i].send), 0);
@@ -200,7 +200,7 @@ static void run_waiters(struct waiter *waiters, struct crowd *crowd, det_time wa
 }
 
 /* Between two attempts of the same waiter there would be ten minutes: so all are woken. */
-static void a_lock_that_is_given_up_wakes_the_next_of_a_hundred(void **state)
+static void a_released_lock_wakes_the_next_of_a_hundred(void **state)
 {
     struct crowd *crowd = crowd_open(1);
     struct waiter *waiters = calloc(WAITERS, sizeof *waiters);
@@ -216,7 +216,7 @@ static void a_lock_that_is_given_up_wakes_the_next_of_a_hundred(void **state)
     free(waiters);
 }
 
-static void who_does_not_get_a_lock_is_told_who_has_it(void **state)
+static void a_refused_lock_names_its_holder(void **state)
 {
     struct crowd *crowd = crowd_open(1);
     struct waiter *waiters = calloc(WAITERS, sizeof *waiters);
@@ -234,8 +234,8 @@ static void who_does_not_get_a_lock_is_told_who_has_it(void **state)
     free(waiters);
 }
 
-/* The lock is somebody else's all the time. */
-static void whoever_meets_a_lock_is_told_who_has_it(void **state)
+/* Another holder has the lock all the time. */
+static void a_send_to_a_locked_instance_names_the_holder(void **state)
 {
     struct crowd *crowd = crowd_open(2);
     struct waiter *waiters = calloc(WAITERS, sizeof *waiters);
@@ -257,7 +257,7 @@ static void whoever_meets_a_lock_is_told_who_has_it(void **state)
     submitted.send = (struct det_send){ .machine = crowd->order,
                                         .instance = "o",
                                         .event = &event,
-                                        .options.error = &submitted.error,
+                                        .error = &submitted.error,
                                         .done = note_end,
                                         .user = &submitted };
     assert_int_equal(det_runtime_submit(crowd->senders[0].runtime, &submitted.send), 0);
@@ -274,10 +274,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sixteen_senders_on_one_instance_meet_no_conflict),
-        cmocka_unit_test(what_is_submitted_to_one_instance_meets_no_conflict),
-        cmocka_unit_test(a_lock_that_is_given_up_wakes_the_next_of_a_hundred),
-        cmocka_unit_test(who_does_not_get_a_lock_is_told_who_has_it),
-        cmocka_unit_test(whoever_meets_a_lock_is_told_who_has_it),
+        cmocka_unit_test(submissions_to_one_instance_meet_no_conflict),
+        cmocka_unit_test(a_released_lock_wakes_the_next_of_a_hundred),
+        cmocka_unit_test(a_refused_lock_names_its_holder),
+        cmocka_unit_test(a_send_to_a_locked_instance_names_the_holder),
     };
 
     return cmocka_run_group_tests(tests, det_test_server_open, det_test_server_close);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* decide.c - what an event does to an instance, decided in a draft. Nothing outside the draft is
- * changed, so that any step may still say no. */
+/* decide.c - computes the result of an event on an instance, in a draft. Nothing outside the draft
+ * changes, so any step may still refuse. */
 #include <detent/tool/machine.h>
 #include <string.h>
 
@@ -13,13 +13,13 @@
 #include "runtime/meter.h"
 #include "store/effect_key.h"
 
-/* One event on its way through the draft. */
+/* One event under decision. */
 struct step {
     const struct det_transition *transition;
     const void *event;
     struct det_move move;
-    uint64_t visit;  /* afterwards */
-    uint16_t choice; /* which alternative */
+    uint64_t visit;  /* the visit after the event */
+    uint16_t choice; /* number of the alternative */
 };
 
 static bool arms_with_fill(
@@ -47,7 +47,7 @@ bool det_decide_runs_code(
     return timeout && timeout->fill;
 }
 
-/* Whether no user code can run and nothing has to be told: then no claim is needed. */
+/* True if no user code runs and nothing is reported: the turn then needs no claim. */
 bool det_decide_is_plain(const struct det_turn *turn, const void *event)
 {
     const struct det_machine *machine = turn->served->machine;
@@ -79,7 +79,7 @@ int det_decide_check(const struct det_served *served, const void *event, struct 
     return r < 0 ? DET_ERR_INVALID : 0;
 }
 
-/* The data of the draft, which from now on is its own. */
+/* The data of the draft, copied on the first change. */
 static int own_data(struct det_turn *turn)
 {
     struct det_draft *draft = turn->draft;
@@ -135,7 +135,7 @@ static struct det_draft_timer *touch(struct det_turn *turn, size_t slot)
     return timer;
 }
 
-/* The event of the timer, its payload completed by user code. */
+/* Makes the event of a timer; user code fills its payload. */
 static int fill(
     struct det_turn *turn, struct det_draft_timer *timer, const struct det_timeout *timeout,
     const struct det_move *move)
@@ -168,7 +168,7 @@ static int arm(
     return timeout->fill ? fill(turn, timer, timeout, &step->move) : 0;
 }
 
-/* The state's own: gone with its visit, and set by the entry. */
+/* The state's own timer: removed with its visit, and set on entry. */
 static int set_own_timer(struct det_turn *turn, const struct step *step)
 {
     const struct det_timeout *timeout;
@@ -248,7 +248,7 @@ static int add_effects(struct det_turn *turn, const struct step *step)
     return r;
 }
 
-/* All timers go with it, and what was deferred will not be taken any more. */
+/* Stops the instance: removes all timers and drops the deferred events. */
 static void end(struct det_turn *turn, const char *reason)
 {
     for (size_t i = 0; i < det_timer_slots(turn->served->machine); i++)
@@ -258,7 +258,7 @@ static void end(struct det_turn *turn, const char *reason)
     turn->draft->head.is_stopped = true;
 }
 
-/* Adds the row, and moves the head. */
+/* Adds the event's row and advances the head. */
 static void record(struct det_turn *turn, const struct step *step, unsigned outcome)
 {
     struct det_draft *draft = turn->draft;
@@ -338,7 +338,7 @@ static int unhandled(struct det_turn *turn, const struct step *step)
         break;
     }
     det_error_set(
-        turn->error, DET_ERR_UNHANDLED, "%s %s is %s, which does not take %s", machine->name,
+        turn->error, DET_ERR_UNHANDLED, "%s %s is %s, which does not accept %s", machine->name,
         turn->resident->id, state, event->name);
     if (turn->error) {
         turn->error->state = state;
@@ -376,7 +376,7 @@ static int stopped(struct det_turn *turn)
     return DET_ERR_STOPPED;
 }
 
-static void set_way(
+static void set_transition(
     const struct det_turn *turn, struct step *step, const struct det_transition *transition)
 {
     const struct det_store_head *head = &turn->draft->head;
@@ -387,8 +387,8 @@ static void set_way(
     step->visit = is_goto ? step->move.sequence + 1 : head->visit;
 }
 
-/* The first alternative whose guard says yes, or which has none. A guard sees where its own
- * alternative leads. */
+/* Chooses the first alternative whose guard permits it, or that has no guard. A guard sees the
+ * target of its own alternative. */
 static int choose(struct det_turn *turn, struct step *step)
 {
     const struct det_machine *machine = turn->served->machine;
@@ -397,9 +397,9 @@ static int choose(struct det_turn *turn, struct step *step)
     const struct det_choice *choice = NULL, *next;
     int r;
 
-    set_way(turn, step, first);
+    set_transition(turn, step, first);
     while (step->transition->more && step->transition->more->guard) {
-        r = det_hooks_ask(turn, step->transition->more->guard, &step->move, step->event);
+        r = det_hooks_check_guard(turn, step->transition->more->guard, &step->move, step->event);
         if (r != 0)
             return r < 0 ? r : 0;
         next = det_machine_choice(machine, state, kind, choice);
@@ -407,7 +407,7 @@ static int choose(struct det_turn *turn, struct step *step)
             return det_hooks_refuse(turn, first->more->guard, choice != NULL, step->event);
         choice = next;
         step->choice++;
-        set_way(turn, step, &choice->transition);
+        set_transition(turn, step, &choice->transition);
     }
     return 0;
 }
@@ -473,7 +473,7 @@ int det_decide_stop(struct det_turn *turn)
     struct det_transition stop = { .outcome = DET_OUTCOME_STOP };
     struct step step = { .transition = &stop };
 
-    /* The first stop counts. */
+    /* The first stop wins. */
     if (turn->draft->head.is_stopped)
         return 0;
     step.move = det_decide_move(turn, turn->draft->head.state);

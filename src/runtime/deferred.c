@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* deferred.c - events that were deferred, when the state takes them.
+/* deferred.c - deferred events that the state now accepts.
  *
- *     deferred --the state takes it--> due --taken--> recorded as what it does
- *         ^                            |  |
- *         +--- the state is left ------+  +--refused, or the last attempt failed--> dead letter
+ *     deferred --state accepts it--> due --accepted--> recorded with its outcome
+ *         ^                          |  |
+ *         +--- the state is left ----+  +--refused, or the last attempt failed--> dead letter
  *
  * Invariants
- *   1. The timer DET_DEFERRED_TIMER is armed exactly if a deferred event is left that the state
- *      takes, and it is armed, moved and cleared by the commit that makes it so. A process that
- *      dies between a change of state and the delivery leaves the delivery due.
+ *   1. The timer DET_DEFERRED_TIMER is armed exactly if a deferred event remains that the state
+ *      accepts. The commit that changes this condition arms, moves or clears the timer. If a
+ *      process dies between a change of state and the delivery, the delivery is still due.
  *   2. Its `visit` is the sequence at which that event was deferred, its attempts are the event's.
- *   3. Events are delivered in the order in which they were deferred: one that waits for its next
- *      attempt keeps those after it waiting.
- *   4. An event leaves the list by a commit that records what became of it. */
+ *   3. Events are delivered in the order of deferral: later ones wait while one waits for its next
+ *      attempt.
+ *   4. An event leaves the list by a commit that records its outcome. */
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/memory.h"
@@ -26,7 +26,7 @@ static bool is_taken_in(const struct det_turn *turn, const struct det_kept *kept
            DET_OUTCOME_UNHANDLED;
 }
 
-/* The first event of the list that the state takes, but for one. */
+/* The first event of the list that the state accepts, except one. */
 static struct det_kept *find_taken(
     const struct det_turn *turn, const struct det_list *list, unsigned state,
     const struct det_kept *except)
@@ -49,7 +49,7 @@ static struct det_armed *armed_timer(const struct det_turn *turn)
     return armed && det_armed_is_set(armed) ? armed : NULL;
 }
 
-/* The timer, if it is about this event; NULL otherwise. */
+/* The timer, if it belongs to this event; NULL otherwise. */
 static struct det_armed *timer_of(const struct det_turn *turn, const struct det_kept *kept)
 {
     struct det_armed *armed = armed_timer(turn);
@@ -78,7 +78,7 @@ static struct det_draft_timer *set_timer(struct det_turn *turn, const struct det
     return timer;
 }
 
-/* The event that will be due once the draft is committed. */
+/* The event that will be due after the commit of the draft. */
 static const struct det_kept *find_left(const struct det_turn *turn)
 {
     const struct det_resident_more *more = turn->resident->more;
@@ -107,7 +107,7 @@ void det_deferred_plan(struct det_turn *turn)
         (void)touch_timer(turn);
 }
 
-/* The first deferred event that the state takes, unless it waits for its next attempt. */
+/* The first deferred event that the state accepts, unless it waits for its next attempt. */
 static struct det_kept *find_retry(const struct det_turn *turn)
 {
     const struct det_resident *resident = turn->resident;
@@ -118,22 +118,22 @@ static struct det_kept *find_retry(const struct det_turn *turn)
         return NULL;
     kept = find_taken(turn, &resident->more->kept, resident->head.state, NULL);
     armed = kept ? timer_of(turn, kept) : NULL;
-    /* One that another node has put off is that node's. */
+    /* An event that another node has postponed belongs to that node. */
     if (armed && armed->attempts && (armed->is_foreign || armed->next > turn->now))
         return NULL;
     return kept;
 }
 
 static void report(
-    struct det_turn *turn, const struct det_kept *kept, struct det_incident trouble,
+    struct det_turn *turn, const struct det_kept *kept, struct det_incident incident,
     const struct det_error *error)
 {
-    trouble.name = turn->served->machine->events[det_event_kind(kept->event)].name;
-    det_runtime_trouble(turn->runtime, turn->resident, &trouble, error);
+    incident.name = turn->served->machine->events[det_event_kind(kept->event)].name;
+    det_runtime_report_incident(turn->runtime, turn->resident, &incident, error);
 }
 
-/* Whether it is the event that was not taken: its attempt counts. What a tool has not bound, a
- * runtime that acts may have. */
+/* True if the event was refused, so that the attempt counts. A function that is unbound in a tool
+ * may be bound in another runtime. */
 static bool is_refusal(const struct det_turn *turn, int r)
 {
     if (r == DET_ERR_UNBOUND)
@@ -141,30 +141,30 @@ static bool is_refusal(const struct det_turn *turn, int r)
     return det_turn_may_pass_later(r) || r == DET_ERR_REFUSED || r == DET_ERR_INVALID;
 }
 
-/* The draft becomes: it stays deferred, and is tried again after a while. */
+/* Turns the draft into: the event stays deferred and is retried later. */
 static void put_off(
-    struct det_turn *turn, const struct det_kept *kept, struct det_incident *trouble,
+    struct det_turn *turn, const struct det_kept *kept, struct det_incident *incident,
     const struct det_error *error)
 {
     const struct det_armed *armed = timer_of(turn, kept);
     struct det_draft_timer *timer = set_timer(turn, kept);
 
-    /* The row of the store moves only if it is still the one that is known here. */
+    /* The stored row moves only if it is still the known one. */
     timer->is_moved = armed != NULL;
     if (armed)
         timer->due = armed->deadline;
-    timer->attempts = trouble->attempt;
-    timer->last_error = trouble->code;
+    timer->attempts = incident->attempt;
+    timer->last_error = incident->code;
     timer->reason = det_reason_copy(
-        turn->runtime->allocator, error->code == trouble->code ? error->text : NULL);
+        turn->runtime->allocator, error->code == incident->code ? error->text : NULL);
     timer->next = det_add_time(
         turn->now, det_effect_run_backoff(
-                       turn->runtime, &turn->runtime->options.effects, trouble->attempt, 0));
-    trouble->kind = DET_INCIDENT_EVENT_FAILED;
+                       turn->runtime, &turn->runtime->options.effects, incident->attempt, 0));
+    incident->kind = DET_INCIDENT_EVENT_FAILED;
     turn->retry.is_put_off = true;
 }
 
-/* The draft becomes what follows from the refusal. */
+/* Turns the draft into the consequence of the refusal. */
 static int refuse(
     struct det_turn *turn, struct det_kept *kept, int refused, const struct det_error *error,
     struct det_incident *ret)
@@ -173,7 +173,7 @@ static int refuse(
     uint32_t attempts = (armed ? armed->attempts : 0) + 1;
     int r;
 
-    /* Its node delivers it. */
+    /* Its own node delivers it. */
     if (armed && armed->is_foreign && det_turn_may_pass_later(refused))
         return refused;
     det_draft_discard(turn);
@@ -190,7 +190,7 @@ static int refuse(
     return 0;
 }
 
-/* It is taken out of what is deferred, or its timer moves: so there is something to commit. */
+/* Commits the removal of the event, or the new time of the timer. */
 static int commit_one(struct det_turn *turn)
 {
     struct det_store_commit commit;
@@ -204,23 +204,23 @@ static int commit_one(struct det_turn *turn)
     return det_turn_stored(turn, &commit, det_turn_store(turn, &commit));
 }
 
-/* One attempt, and its end in the store. 1: it was put off. */
+/* One attempt, and the commit of its result. 1: postponed. */
 static int deliver(struct det_turn *turn, struct det_kept *kept, struct det_error *error)
 {
-    struct det_incident trouble = { .code = 0 };
+    struct det_incident incident = { .code = 0 };
     int r;
 
     r = det_draft_begin(turn, 1);
     if (r == 0)
         r = det_decide_event(turn, kept->event);
     if (is_refusal(turn, r))
-        r = refuse(turn, kept, r, error, &trouble);
+        r = refuse(turn, kept, r, error, &incident);
     if (r < 0)
         det_draft_discard(turn);
     else
         r = commit_one(turn);
-    if (r == 0 && trouble.code)
-        report(turn, kept, trouble, error);
+    if (r == 0 && incident.code)
+        report(turn, kept, incident, error);
     return r < 0 ? r : turn->retry.is_put_off;
 }
 
@@ -230,7 +230,7 @@ static int retry_one(struct det_turn *turn, struct det_kept *kept)
     int r;
 
     turn->retry.kept = kept;
-    turn->action = NULL; /* the deadline of hooks is that of one event */
+    turn->action = NULL; /* each event has its own deadline of hooks */
     turn->error = &error;
     r = deliver(turn, kept, &error);
     turn->retry.kept = NULL;

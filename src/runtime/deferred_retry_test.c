@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* deferred_retry_test.c - a deferred event that is not taken when its state has come stays so,
- * has attempts, which the store counts, and is recorded as a dead letter after the last; in every
+/* deferred_retry_test.c - a deferred event that its state refuses at first stays deferred, has
+ * attempts, which the store counts, and is recorded as a dead letter after the last; in every
  * store.
  *
  *     LOCKED --unlock--> OPEN --put, asks a hook and a guard--> OPEN
@@ -29,7 +29,7 @@ static bool may(const struct det_move *move, const void *data, const void *event
 {
     (void)data;
     (void)event;
-    return !((struct order_control *)move->user)->guard_says_no;
+    return !((struct order_control *)move->user)->guard_refuses;
 }
 
 static void name_all(struct det_machine_builder *b, bool is_bound)
@@ -89,7 +89,7 @@ static struct det_machine *box_machine(void)
     return make_box(true, 1);
 }
 
-/* The last record, and how many there are. */
+/* The last record, and the number of records. */
 struct last {
     unsigned event, outcome;
     uint64_t count;
@@ -109,7 +109,7 @@ static struct last last_of(struct fixture *f)
 {
     struct last last = { 0 };
 
-    assert_int_equal(det_runtime_events(f->runtime, f->order, "o-1", 0, take_last, &last), 0);
+    assert_int_equal(det_runtime_events(f->runtime, f->order, "o-1", 0, take_last, &last, NULL), 0);
     return last;
 }
 
@@ -124,18 +124,19 @@ static void assert_sound(struct fixture *f)
 {
     uint64_t steps;
 
-    assert_int_equal(det_runtime_verify(f->runtime, f->order, "o-1", no_drift, NULL, &steps), 0);
+    assert_int_equal(
+        det_runtime_verify(f->runtime, f->order, "o-1", no_drift, NULL, &steps, NULL), 0);
     assert_int_equal(steps, get(f, "o-1").sequence);
 }
 
-/* PUT and LOOK are deferred, and the state comes; the hook fails. */
+/* PUT and LOOK are deferred, then their state is entered; the hook fails. */
 static void fail_first(struct fixture *f)
 {
     f->control.hook_result = DET_ERR_IO;
     assert_int_equal(send_kind(f, "o-1", PUT), 0);
     assert_int_equal(f->sent.outcome, DET_OUTCOME_DEFERRED);
     assert_int_equal(send_kind(f, "o-1", LOOK), 0);
-    assert_false(look(f));
+    assert_false(inspect(f));
     assert_int_equal(send_kind(f, "o-1", UNLOCK), 0);
     assert_int_equal(f->sent.outcome, DET_OUTCOME_GOTO);
     assert_int_equal(f->control.hooks, 1);
@@ -143,7 +144,7 @@ static void fail_first(struct fixture *f)
 
 static void assert_waiting(struct fixture *f, uint32_t attempts)
 {
-    assert_true(look(f));
+    assert_true(inspect(f));
     assert_string_equal(record.name, DET_DEFERRED_TIMER_NAME);
     assert_int_equal(record.event, PUT);
     assert_int_equal(record.attempts, attempts);
@@ -157,25 +158,25 @@ static void pass_later(struct fixture *f)
 {
     fail_first(f);
     assert_waiting(f, 1);
-    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_EVENT_FAILED);
-    assert_int_equal(f->control.trouble.attempt, 1);
-    assert_string_equal(f->control.trouble.name, "PUT");
+    assert_int_equal(f->control.incident.kind, DET_INCIDENT_EVENT_FAILED);
+    assert_int_equal(f->control.incident.attempt, 1);
+    assert_string_equal(f->control.incident.name, "PUT");
     assert_string_equal(
-        f->control.trouble_text, "deferred event PUT of box o-1 is not taken in attempt 1, and is "
-                                 "tried again: box o-1: ask failed with IO");
+        f->control.incident_text, "deferred event PUT of box o-1 failed in attempt 1 and is "
+                                  "retried: box o-1: ask failed with IO");
     advance(f, 120 * DET_MILLISECOND);
     assert_int_equal(f->control.hooks, 2);
     assert_waiting(f, 2);
     f->control.hook_result = 0;
     advance(f, DET_SECOND);
     assert_int_equal(f->control.hooks, 3);
-    assert_false(look(f));
+    assert_false(inspect(f));
     assert_int_equal(get(f, "o-1").deferred_count, 0);
     /* In their order: PUT, then LOOK. */
     assert_int_equal(last_of(f).count, 5);
     assert_int_equal(last_of(f).event, LOOK);
     assert_int_equal(last_of(f).outcome, DET_OUTCOME_STAY);
-    assert_int_equal(f->control.troubles, 2);
+    assert_int_equal(f->control.incidents, 2);
     assert_int_equal(counts(f).timeouts_fired, 0);
     assert_sound(f);
 }
@@ -191,12 +192,12 @@ static void give_up(struct fixture *f)
     fail_first(f);
     advance(f, DET_MINUTE);
     assert_int_equal(f->control.hooks, ATTEMPTS);
-    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EVENT_FAILED], ATTEMPTS - 1);
-    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EVENT_DEAD], 1);
-    assert_int_equal(f->control.trouble.code, DET_ERR_ACTION_FAILED);
-    assert_int_equal(f->control.trouble.attempt, ATTEMPTS);
-    assert_false(look(f));
-    /* Deferred twice, unlocked, then PUT as a dead letter, and LOOK is taken. */
+    assert_int_equal(f->control.incident_counts[DET_INCIDENT_EVENT_FAILED], ATTEMPTS - 1);
+    assert_int_equal(f->control.incident_counts[DET_INCIDENT_EVENT_DEAD], 1);
+    assert_int_equal(f->control.incident.code, DET_ERR_ACTION_FAILED);
+    assert_int_equal(f->control.incident.attempt, ATTEMPTS);
+    assert_false(inspect(f));
+    /* Deferred twice, unlocked, then PUT as a dead letter, and LOOK is accepted. */
     assert_int_equal(get(f, "o-1").deferred_count, 0);
     assert_int_equal(last_of(f).count, 5);
     assert_int_equal(last_of(f).event, LOOK);
@@ -225,7 +226,7 @@ static void count_on(struct fixture *f)
     assert_int_equal(get(f, "o-1").deferred_count, 0);
 }
 
-static void attempts_go_on_after_a_restart(void **state)
+static void attempts_continue_after_a_restart(void **state)
 {
     (void)state;
     in_each_store(box_machine, count_on);
@@ -237,7 +238,7 @@ static void leave_and_return(struct fixture *f)
     advance(f, DET_SECOND);
     assert_int_equal(f->control.hooks, 4);
     assert_int_equal(send_kind(f, "o-1", LOCK), 0);
-    assert_false(look(f));
+    assert_false(inspect(f));
     advance(f, DET_DAY);
     assert_int_equal(f->control.hooks, 4);
     assert_int_equal(get(f, "o-1").deferred_count, 2);
@@ -245,10 +246,10 @@ static void leave_and_return(struct fixture *f)
     assert_int_equal(send_kind(f, "o-1", UNLOCK), 0);
     assert_int_equal(f->control.hooks, 5);
     assert_int_equal(get(f, "o-1").deferred_count, 0);
-    assert_false(look(f));
+    assert_false(inspect(f));
 }
 
-static void it_is_not_tried_in_a_state_that_does_not_take_it(void **state)
+static void deferred_event_is_not_tried_in_other_states(void **state)
 {
     (void)state;
     in_each_store(box_machine, leave_and_return);
@@ -263,15 +264,15 @@ static void send_meanwhile(struct fixture *f)
     assert_int_equal(f->control.hooks, 1);
     assert_waiting(f, 1);
     assert_int_equal(send_kind(f, "o-1", CLOSE), 0);
-    assert_false(look(f));
+    assert_false(inspect(f));
     assert_int_equal(get(f, "o-1").deferred_count, 0);
-    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EVENT_DEAD], 2);
-    assert_int_equal(f->control.trouble.code, DET_ERR_STOPPED);
+    assert_int_equal(f->control.incident_counts[DET_INCIDENT_EVENT_DEAD], 2);
+    assert_int_equal(f->control.incident.code, DET_ERR_STOPPED);
     advance(f, DET_HOUR);
     assert_int_equal(f->control.hooks, 1);
 }
 
-static void while_it_waits_other_events_are_taken_and_a_stop_ends_it(void **state)
+static void waiting_deferred_event_lets_others_pass_and_ends_at_a_stop(void **state)
 {
     (void)state;
     in_each_store(box_machine, send_meanwhile);
@@ -279,26 +280,27 @@ static void while_it_waits_other_events_are_taken_and_a_stop_ends_it(void **stat
 
 static void refuse_one(struct fixture *f)
 {
-    f->control.guard_says_no = true;
+    f->control.guard_refuses = true;
     assert_int_equal(send_kind(f, "o-1", PUT), 0);
     assert_int_equal(send_kind(f, "o-1", UNLOCK), 0);
-    assert_int_equal(f->control.troubles, 1);
-    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_EVENT_DEAD);
-    assert_int_equal(f->control.trouble.code, DET_ERR_REFUSED);
-    assert_false(look(f));
+    assert_int_equal(f->control.incidents, 1);
+    assert_int_equal(f->control.incident.kind, DET_INCIDENT_EVENT_DEAD);
+    assert_int_equal(f->control.incident.code, DET_ERR_REFUSED);
+    assert_false(inspect(f));
     assert_int_equal(get(f, "o-1").deferred_count, 0);
     assert_int_equal(last_of(f).event, PUT);
     assert_int_equal(last_of(f).outcome, DET_OUTCOME_DEAD_LETTER);
     assert_sound(f);
 }
 
-static void one_that_a_guard_refuses_is_recorded_as_a_dead_letter(void **state)
+static void deferred_event_refused_by_a_guard_becomes_a_dead_letter(void **state)
 {
     (void)state;
     in_each_store(box_machine, refuse_one);
 }
 
-/* A tool that has no functions makes it due; whoever has them delivers it, also after a kill. */
+/* A tool without functions makes it due; a runtime with functions delivers it, also after a
+ * kill. */
 static void deliver_what_is_due(struct fixture *f)
 {
     struct det_runtime_options passive = options;
@@ -311,7 +313,7 @@ static void deliver_what_is_due(struct fixture *f)
     fixture_reopen(f, passive);
     assert_int_equal(send_kind(f, "o-1", PUT), 0);
     assert_int_equal(send_kind(f, "o-1", UNLOCK), 0);
-    assert_int_equal(f->control.troubles, 0);
+    assert_int_equal(f->control.incidents, 0);
     assert_int_equal(get(f, "o-1").deferred_count, 1);
     det_runtime_close(f->runtime);
     f->runtime = NULL;
@@ -323,7 +325,7 @@ static void deliver_what_is_due(struct fixture *f)
     assert_int_equal(get(f, "o-1").deferred_count, 0);
 }
 
-static void a_delivery_that_is_left_over_is_due_when_the_machine_is_served(void **state)
+static void leftover_delivery_is_due_when_the_machine_is_served(void **state)
 {
     /* The simulated shared store knows one definition by its address. */
     static const char *const kinds[] = { "memory", "sqlite" };
@@ -365,18 +367,18 @@ static void assert_taken_at_last(struct fixture *f)
     f->control.hook_result = 0;
     advance(f, DET_HOUR);
     assert_int_equal(get(f, "o-1").deferred_count, 0);
-    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EVENT_DEAD], 0);
+    assert_int_equal(f->control.incident_counts[DET_INCIDENT_EVENT_DEAD], 0);
     assert_int_equal(last_of(f).count, 5);
 }
 
-static void memory_that_is_short_is_no_attempt(void **state)
+static void allocation_failure_is_not_an_attempt(void **state)
 {
     (void)state;
     each_allocation_fails(
         &(struct turn){ box_machine, fail_first, 120 * DET_MILLISECOND, assert_taken_at_last });
 }
 
-static void a_store_that_is_away_is_no_attempt(void **state)
+static void store_outage_is_not_an_attempt(void **state)
 {
     struct bench bench;
 
@@ -395,14 +397,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_deferred_event_whose_hook_fails_is_tried_again),
         cmocka_unit_test(after_the_last_attempt_it_is_recorded_as_a_dead_letter),
-        cmocka_unit_test(attempts_go_on_after_a_restart),
-        cmocka_unit_test(it_is_not_tried_in_a_state_that_does_not_take_it),
-        cmocka_unit_test(while_it_waits_other_events_are_taken_and_a_stop_ends_it),
-        cmocka_unit_test(one_that_a_guard_refuses_is_recorded_as_a_dead_letter),
-        cmocka_unit_test(a_delivery_that_is_left_over_is_due_when_the_machine_is_served),
+        cmocka_unit_test(attempts_continue_after_a_restart),
+        cmocka_unit_test(deferred_event_is_not_tried_in_other_states),
+        cmocka_unit_test(waiting_deferred_event_lets_others_pass_and_ends_at_a_stop),
+        cmocka_unit_test(deferred_event_refused_by_a_guard_becomes_a_dead_letter),
+        cmocka_unit_test(leftover_delivery_is_due_when_the_machine_is_served),
         cmocka_unit_test(another_definition_is_served_while_a_delivery_waits),
-        cmocka_unit_test(memory_that_is_short_is_no_attempt),
-        cmocka_unit_test(a_store_that_is_away_is_no_attempt),
+        cmocka_unit_test(allocation_failure_is_not_an_attempt),
+        cmocka_unit_test(store_outage_is_not_an_attempt),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* draft.c - workspaces in which turns are decided; each shard keeps those that were used, so that
- * after a while none has to grow any more. */
+/* draft.c - workspaces for deciding turns. Each shard keeps used ones, so that after some time none
+ * has to grow. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -52,7 +52,7 @@ struct det_draft *det_draft_take(struct det_runtime *runtime, struct det_shard *
     return draft;
 }
 
-void det_draft_give(struct det_shard *shard, struct det_draft *draft)
+void det_draft_release(struct det_shard *shard, struct det_draft *draft)
 {
     det_assert(det_list_is_empty(&draft->effect_runs) && det_list_is_empty(&draft->kept));
     draft->next = shard->drafts;

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* due.c - what is due by the store's clock, and the loop that does it.
+/* due.c - the loop that executes due work by the store's clock.
  *
- * Each shard has a heap of timers and effects by their time. The loop sleeps until the first of
- * them, by a wall timer of its own, which also notices when the clock is set. Nothing is done
- * before the clock says so; a jump forward makes things due at once, each of them once; a jump back
- * delays them by as much. A shared store's clock is the server's, and does not jump. Where the
- * store blocks, what is due at the same time shares a commit.
+ * Each shard has a heap of timers and effects by time. The loop sleeps until the first of them,
+ * with its own wall timer, which also notices that the clock is set. Nothing runs early; a jump
+ * forward makes work due at once, each item once; a jump back delays it by as much. The clock of a
+ * shared store is the server's, and does not jump. On a store that blocks, work that is due at the
+ * same time shares a commit.
  *
- *     in the heap --due, free--> in the batch --turn--> gone, or armed anew, or later again
+ *     in the heap --due, free--> in the batch --turn--> gone, or armed again, or later again
  *                 --due, claimed--> held --release--> in the heap */
 #include <detent/driver/loop.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/checked.h"
-#include "runtime/batch.h"
 #include "runtime/meter.h"
 #include "runtime/node.h"
+#include "runtime/turn_batch.h"
 #include "store/row.h"
 
-/* Things done per shard in one look; then the other shards and the loop's messages get their turn.
- */
-#define LOOK_MAX 64
-/* How soon a timer is tried again that is due by our clock, but not by the store's. */
+/* Items per shard in one pass; then the other shards and the loop's messages get their turn. */
+#define PASS_MAX 64
+/* Delay before retrying a timer that is due by our clock, but not by the store's. */
 #define EARLY_SPAN DET_MILLISECOND
 
 int det_due_promise(struct det_shard *shard, size_t count)
@@ -64,7 +63,7 @@ void det_due_wake(struct det_runtime *runtime, det_time when)
 {
     if (runtime->options.is_passive)
         return;
-    if (when < atomic_load(&runtime->next_look) && !atomic_exchange(&runtime->is_kicked, true))
+    if (when < atomic_load(&runtime->next_pass) && !atomic_exchange(&runtime->is_kicked, true))
         det_loop_post(runtime->loop, &runtime->kick);
 }
 
@@ -81,13 +80,13 @@ void det_due_handled(struct det_runtime *runtime)
     det_mutex_unlock(runtime->world, runtime->quiet_mutex);
 }
 
-void det_due_tell_rejected(const struct det_turn *turn, uint32_t attempt, int code)
+void det_due_report_rejected(const struct det_turn *turn, uint32_t attempt, int code)
 {
     const struct det_armed *armed = turn->firing.armed;
     const struct det_resident *resident = armed->due.resident;
     const struct det_machine *machine = resident->served->machine;
 
-    det_runtime_trouble(
+    det_runtime_report_incident(
         turn->runtime, resident,
         &(struct det_incident){ .kind = DET_INCIDENT_TIMEOUT_REJECTED,
                                 .name = det_row_timer_name(machine, armed->timer),
@@ -99,7 +98,7 @@ void det_due_tell_rejected(const struct det_turn *turn, uint32_t attempt, int co
         turn->error);
 }
 
-bool det_due_is_tried_again(const struct det_turn *turn)
+bool det_due_will_retry(const struct det_turn *turn)
 {
     return turn->rejected && turn->firing.change == DET_STORE_UPDATE && !turn->firing.row.is_dead;
 }
@@ -112,7 +111,7 @@ void det_due_count(const struct det_turn *turn, struct det_runtime_counts *count
         counts->timeouts_fired++;
 }
 
-/* A copy of the event struct of a timer, which outlives the timer; NULL when there is no memory. */
+/* A copy of a timer's event struct, which outlives the timer; NULL: no memory. */
 static const void *event_of(struct det_batch_item *item, const struct det_armed *armed)
 {
     const struct det_served *served = armed->due.resident->served;
@@ -148,12 +147,12 @@ void det_due_fire_later(struct det_turn *turn, int r)
 
 void det_due_let_go(struct det_shard *shard, struct det_armed *armed)
 {
-    det_armed_told(armed);
+    det_armed_reported(armed);
     if (det_armed_is_ours(armed) && !det_heap_contains(&armed->due.node) && !armed->due.is_held)
         det_due_insert(shard, &armed->due, armed->when);
 }
 
-/* After the turn, which was one of a batch. Until now the resident stays. */
+/* After a turn of a batch. The resident is pinned until now. */
 static void fired(struct det_batch_item *item)
 {
     struct det_turn *turn = &item->turn;
@@ -162,13 +161,13 @@ static void fired(struct det_batch_item *item)
 
     if (code < 0 && code != DET_ERR_NOT_FOUND && code != DET_ERR_EARLY &&
         !det_turn_met_others(code))
-        det_due_tell_rejected(turn, item->of.attempt, code);
-    if (r == 0 && !det_due_is_tried_again(turn))
+        det_due_report_rejected(turn, item->of.attempt, code);
+    if (r == 0 && !det_due_will_retry(turn))
         det_meter_timeout(turn);
     det_shard_lock(turn->runtime, turn->shard);
     if (r < 0)
         det_due_fire_later(turn, r);
-    else if (!det_due_is_tried_again(turn))
+    else if (!det_due_will_retry(turn))
         det_due_count(turn, counts);
     det_due_let_go(turn->shard, turn->firing.armed);
     det_assert(turn->resident->pins > 0);
@@ -182,7 +181,7 @@ static void report_undelivered(const struct det_turn *turn, int code)
     const struct det_armed *armed = turn->firing.armed;
     const struct det_resident *resident = armed->due.resident;
 
-    det_runtime_trouble(
+    det_runtime_report_incident(
         turn->runtime, resident,
         &(struct det_incident){ .kind = DET_INCIDENT_EVENT_FAILED,
                                 .name = resident->served->machine->events[armed->event].name,
@@ -191,8 +190,8 @@ static void report_undelivered(const struct det_turn *turn, int code)
         NULL);
 }
 
-/* After a turn of the timer of deferred events. What it could not deliver, and has not put off in
- * the store, waits here. */
+/* After a turn of the timer of deferred events. Events that could neither be delivered nor
+ * postponed in the store are retried from here. */
 static void delivered(struct det_batch_item *item)
 {
     struct det_turn *turn = &item->turn;
@@ -210,7 +209,7 @@ static void delivered(struct det_batch_item *item)
     det_due_handled(turn->runtime);
 }
 
-/* What is fired: the event of a timer, or nothing but the delivery of deferred events. */
+/* Chooses the work: the event of a timer, or only the delivery of deferred events. */
 static int take_aim(struct det_batch_item *item, const struct det_armed *armed)
 {
     if (armed->timer == DET_DEFERRED_TIMER) {
@@ -224,8 +223,8 @@ static int take_aim(struct det_batch_item *item, const struct det_armed *armed)
     return item->event ? 0 : DET_ERR_NO_MEMORY;
 }
 
-/* Lock held before and after. The timer is out of the heap: its own firing cannot cancel it, and
- * nobody else can fire it. */
+/* The lock is held before and after. The timer is out of the heap: its own event cannot cancel it,
+ * and no other turn can fire it. */
 static void fire(
     struct det_runtime *runtime, struct det_shard *shard, struct det_armed *armed, det_time now)
 {
@@ -234,7 +233,7 @@ static void fire(
     struct det_turn *turn = &item->turn;
 
     if (resident->is_stale || take_aim(item, armed) < 0) {
-        armed->when = det_add_time(now, DET_LOOK_SPAN);
+        armed->when = det_add_time(now, DET_CHECK_SPAN);
         det_due_insert(shard, &armed->due, armed->when);
         det_due_handled(runtime);
         return;
@@ -254,7 +253,7 @@ static void fire(
     det_shard_lock(runtime, shard);
 }
 
-/* Lock held before and after. */
+/* The lock is held before and after. */
 static void timer_due(
     struct det_runtime *runtime, struct det_shard *shard, struct det_armed *armed, det_time now)
 {
@@ -305,11 +304,11 @@ static struct det_resident *find_stale(struct det_runtime *runtime, const struct
     return NULL;
 }
 
-/* Rare: something could not be loaded again when it had to be. One at a time, in the hope that the
- * store has recovered. */
+/* Rare: a resident could not be loaded again when needed. Retries one at a time, in case the store
+ * has recovered. */
 static void refresh_stale(struct det_runtime *runtime, struct det_shard *shard)
 {
-    char id[DET_ID_MAX + 1]; /* the resident may turn out not to exist */
+    char id[DET_ID_MAX + 1]; /* a copy, since the resident may be removed */
     struct det_resident *resident;
     struct det_turn turn;
     int r = 0;
@@ -322,10 +321,10 @@ static void refresh_stale(struct det_runtime *runtime, struct det_shard *shard)
     }
 }
 
-static void look_at(struct det_runtime *runtime, struct det_shard *shard, det_time now)
+static void execute_shard(struct det_runtime *runtime, struct det_shard *shard, det_time now)
 {
     det_shard_lock(runtime, shard);
-    for (int i = 0; i < LOOK_MAX; i++) {
+    for (int i = 0; i < PASS_MAX; i++) {
         struct det_heap_node *node = det_heap_first(&shard->due);
 
         if (!node || node->key > now)
@@ -358,15 +357,15 @@ static det_time earliest(struct det_runtime *runtime, det_time now)
         node = det_heap_first(&shard->due);
         if (node && node->key < first)
             first = node->key;
-        if (shard->stale && first > now + DET_LOOK_SPAN)
-            first = now + DET_LOOK_SPAN;
+        if (shard->stale && first > now + DET_CHECK_SPAN)
+            first = now + DET_CHECK_SPAN;
         det_shard_unlock(runtime, shard);
     }
     return first;
 }
 
-/* On the monotonic clock, which no jump of this machine's wall clock moves. While the machine
- * sleeps it stands still: so it is looked again before long. */
+/* Converts to the monotonic clock, which jumps of the wall clock do not affect. That clock stops
+ * during machine sleep, so the result is limited. */
 static det_time monotonic(struct det_runtime *runtime, det_time first)
 {
     det_time now = det_world_now(runtime->world, DET_CLOCK_MONOTONIC), span;
@@ -374,40 +373,40 @@ static det_time monotonic(struct det_runtime *runtime, det_time first)
     if (first == DET_NEVER)
         return DET_NEVER;
     span = first == INT64_MIN ? 0 : first - det_runtime_now(runtime);
-    return det_add_time(now, span < DET_LOOK_SPAN ? span : DET_LOOK_SPAN);
+    return det_add_time(now, span < DET_CHECK_SPAN ? span : DET_CHECK_SPAN);
 }
 
-/* Where the store's clock is this machine's, the loop's own wall timer notices when that is set. */
+/* If the store's clock is this machine's, the loop's own wall timer notices that it is set. */
 static void plan(struct det_runtime *runtime, det_time first)
 {
     int r;
 
-    atomic_store(&runtime->next_look, first);
+    atomic_store(&runtime->next_pass, first);
     if (runtime->ops->is_shared)
         r = det_loop_timer_set(runtime->loop, &runtime->look, monotonic(runtime, first));
     else
         r = det_loop_timer_set_wall(runtime->loop, &runtime->look, first);
-    /* It was set once at the start and its place is used again at once, so it always has one. */
+    /* The timer is set at the start and reuses its place, so this cannot fail. */
     det_assert(r == 0);
 }
 
-void det_due_look(void *argument)
+void det_due_execute(void *argument)
 {
     struct det_runtime *runtime = argument;
     det_time now;
 
     plan(runtime, DET_NEVER);
     now = det_runtime_now(runtime);
-    /* It is kicked when the lease was lost and is had again; but a renewal may also come just in
-     * time, when nobody has noticed yet but this look. */
+    /* The loop is kicked when a lost lease is acquired again; but a renewal may arrive just in
+     * time, and only this pass notices. */
     if (!det_node_may_act(runtime)) {
-        plan(runtime, det_add_time(now, DET_LOOK_SPAN));
+        plan(runtime, det_add_time(now, DET_CHECK_SPAN));
         return;
     }
     det_recover_due(runtime, now);
     det_effect_queue_due(runtime, now);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
-        look_at(runtime, &runtime->shards[i], now);
+        execute_shard(runtime, &runtime->shards[i], now);
     det_batch_end(runtime->batch);
     plan(runtime, earliest(runtime, det_runtime_now(runtime)));
 }
@@ -417,7 +416,7 @@ void det_due_kicked(void *argument)
     struct det_runtime *runtime = argument;
 
     atomic_store(&runtime->is_kicked, false);
-    det_due_look(runtime);
+    det_due_execute(runtime);
 }
 
 bool det_due_is_settled(struct det_runtime *runtime)
@@ -428,6 +427,6 @@ bool det_due_is_settled(struct det_runtime *runtime)
         return false;
     if (earliest(runtime, now) <= now)
         return false;
-    /* Something may have been taken out of a heap while the others were looked at. */
+    /* Work may have left a heap while the other shards were inspected. */
     return !atomic_load(&runtime->effect_runs) && !atomic_load(&runtime->handled);
 }

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* due_test.c - timers: never early, once, for the visit that armed them, over jumps of the clock
- * and over restarts; and the mistakes of the reference that concern them. */
+ * and over restarts. */
 #include "runtime/runtime_test.h"
 
 static void re_armed(struct fixture *f)
@@ -22,7 +22,7 @@ static void re_armed(struct fixture *f)
     assert_int_equal(get(f, "o-1").state, CANCELLED);
 }
 
-static void a_transition_to_itself_arms_the_timer_anew(void **state)
+static void a_transition_to_itself_arms_the_timer_again(void **state)
 {
     (void)state;
     in_fixture(re_armed);
@@ -39,7 +39,7 @@ static void barely_moved(struct fixture *f)
     assert_int_equal(get(f, "o-1").state, CANCELLED);
 }
 
-static void a_timer_that_was_moved_a_little_is_not_early(void **state)
+static void timer_moved_slightly_does_not_fire_early(void **state)
 {
     (void)state;
     in_fixture(barely_moved);
@@ -58,7 +58,7 @@ static void stay_keeps(struct fixture *f)
     assert_int_equal(counts(f).timeouts_fired, 1);
 }
 
-static void mistake_03_stay_does_not_destroy_the_timer_of_the_visit(void **state)
+static void a_stay_keeps_the_timer_of_the_visit(void **state)
 {
     (void)state;
     in_fixture(stay_keeps);
@@ -80,7 +80,7 @@ static void not_restarted(struct fixture *f)
     assert_int_equal(get(f, "o-1").state, CANCELLED);
 }
 
-static void mistake_04_loading_does_not_restart_the_deadline(void **state)
+static void loading_does_not_restart_a_deadline(void **state)
 {
     (void)state;
     in_fixture(not_restarted);
@@ -91,14 +91,14 @@ static void by_itself(struct fixture *f)
     assert_int_equal(start(f, "o-1"), 0);
     fixture_reopen(f, (struct det_runtime_options){ 0 });
     advance(f, DET_HOUR);
-    /* Nobody has told the new runtime of the machine yet: it is overdue, and fires at once. */
+    /* The new runtime does not serve the machine yet: the timer is overdue, and fires at once. */
     assert_int_equal(det_runtime_serve(f->runtime, f->order, &f->error), 0);
     settle(f);
     assert_int_equal(counts(f).timeouts_fired, 1);
     assert_int_equal(get(f, "o-1").state, CANCELLED);
 }
 
-static void a_machine_that_is_served_has_its_timers_fired_without_any_call(void **state)
+static void served_machine_fires_timers_without_any_call(void **state)
 {
     (void)state;
     in_fixture(by_itself);
@@ -122,7 +122,7 @@ static void completes(struct fixture *f)
     assert_int_equal(get(f, "o-2").state, CANCELLED);
 }
 
-static void mistake_14_a_timer_that_fires_does_not_cancel_its_own_firing(void **state)
+static void a_firing_timer_does_not_cancel_itself(void **state)
 {
     (void)state;
     in_fixture(completes);
@@ -158,7 +158,7 @@ static void backward(struct fixture *f)
     assert_int_equal(get(f, "o-1").state, CANCELLED);
 }
 
-static void a_jump_back_makes_nothing_early(void **state)
+static void clock_jump_back_fires_nothing_early(void **state)
 {
     (void)state;
     in_fixture(backward);
@@ -172,7 +172,7 @@ static void sleeping(struct fixture *f)
     assert_int_equal(get(f, "o-1").state, CANCELLED);
 }
 
-static void what_fell_due_while_the_machine_slept_fires_within_a_second(void **state)
+static void timer_due_during_suspend_fires_within_a_second(void **state)
 {
     (void)state;
     in_fixture(sleeping);
@@ -220,10 +220,10 @@ static void disarmed(struct fixture *f)
     assert_int_equal(timers(f, "o-1")->count, 0);
     advance(f, 2 * DET_HOUR);
     assert_int_equal(get(f, "o-1").sequence, 4);
-    assert_int_equal(f->control.troubles, 0);
+    assert_int_equal(f->control.incidents, 0);
 }
 
-static void a_disarmed_timer_does_not_fire(void **state)
+static void cleared_timer_does_not_fire(void **state)
 {
     (void)state;
     in_fixture(disarmed);
@@ -235,10 +235,10 @@ static bool may_dim(const struct det_move *move, const void *data, const void *e
 
     (void)data;
     (void)event;
-    return !control->guard_says_no;
+    return !control->guard_refuses;
 }
 
-/* A machine whose named timer may fire where nobody takes it. */
+/* A machine whose named timer may fire in a state that does not accept its event. */
 static struct det_machine *lamp_machine(void)
 {
     struct det_machine_builder *b;
@@ -283,7 +283,8 @@ static struct lamp lamp_open(void)
 {
     struct lamp lamp = { fixture_open((struct det_runtime_options){ 0 }), lamp_machine() };
 
-    assert_int_equal(det_runtime_start(lamp.f->runtime, lamp.machine, "l", NULL, NULL, NULL), 0);
+    assert_int_equal(
+        det_runtime_start(lamp.f->runtime, lamp.machine, "l", NULL, NULL, NULL, NULL), 0);
     return lamp;
 }
 
@@ -302,41 +303,41 @@ static struct det_instance press(struct lamp lamp, int times)
 
     for (int i = 0; i < times; i++)
         assert_int_equal(
-            det_runtime_send(lamp.f->runtime, lamp.machine, "l", event, NULL, NULL), 0);
-    assert_int_equal(det_runtime_get(lamp.f->runtime, lamp.machine, "l", &instance, NULL), 0);
+            det_runtime_send(lamp.f->runtime, lamp.machine, "l", event, NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_get(lamp.f->runtime, lamp.machine, "l", &instance, NULL, NULL), 0);
     return instance;
 }
 
-static void a_timeout_that_nobody_takes_is_over_and_told(void **state)
+static void a_timeout_that_is_not_accepted_is_removed_and_reported(void **state)
 {
     struct lamp lamp = lamp_open();
 
     (void)state;
     press(lamp, 2);
     advance(lamp.f, DET_HOUR);
-    assert_int_equal(lamp.f->control.troubles, 1);
-    assert_int_equal(lamp.f->control.trouble.kind, DET_INCIDENT_TIMEOUT_REJECTED);
-    assert_int_equal(lamp.f->control.trouble.code, DET_ERR_UNHANDLED);
-    assert_string_equal(lamp.f->control.trouble.name, "fade");
+    assert_int_equal(lamp.f->control.incidents, 1);
+    assert_int_equal(lamp.f->control.incident.kind, DET_INCIDENT_TIMEOUT_REJECTED);
+    assert_int_equal(lamp.f->control.incident.code, DET_ERR_UNHANDLED);
+    assert_string_equal(lamp.f->control.incident.name, "fade");
     assert_int_equal(counts(lamp.f).timeouts_rejected, 1);
     assert_int_equal(press(lamp, 0).sequence, 2);
     fixture_reopen(lamp.f, (struct det_runtime_options){ 0 });
     assert_int_equal(det_runtime_serve(lamp.f->runtime, lamp.machine, NULL), 0);
     advance(lamp.f, DET_HOUR);
-    assert_int_equal(lamp.f->control.troubles, 1);
+    assert_int_equal(lamp.f->control.incidents, 1);
     lamp_close(lamp);
 }
 
-static void a_guard_that_refuses_a_timeout_ends_it(void **state)
+static void timeout_refused_by_a_guard_is_not_retried(void **state)
 {
     struct lamp lamp = lamp_open();
 
     (void)state;
     press(lamp, 1);
-    lamp.f->control.guard_says_no = true;
+    lamp.f->control.guard_refuses = true;
     advance(lamp.f, DET_HOUR);
-    assert_int_equal(lamp.f->control.troubles, 1);
-    assert_int_equal(lamp.f->control.trouble.code, DET_ERR_REFUSED);
+    assert_int_equal(lamp.f->control.incidents, 1);
+    assert_int_equal(lamp.f->control.incident.code, DET_ERR_REFUSED);
     assert_int_equal(press(lamp, 0).state, 1);
     lamp_close(lamp);
 }
@@ -349,8 +350,8 @@ static void a_hook_that_fails_has_the_timeout_tried_again(void **state)
     press(lamp, 1);
     lamp.f->control.entry_result = -1;
     advance(lamp.f, DET_MINUTE + 50 * DET_MILLISECOND);
-    assert_int_equal(lamp.f->control.troubles, 1);
-    assert_int_equal(lamp.f->control.trouble.code, DET_ERR_ACTION_FAILED);
+    assert_int_equal(lamp.f->control.incidents, 1);
+    assert_int_equal(lamp.f->control.incident.code, DET_ERR_ACTION_FAILED);
     lamp.f->control.entry_result = 0;
     advance(lamp.f, DET_SECOND);
     assert_int_equal(press(lamp, 0).state, 0);
@@ -366,8 +367,8 @@ static void a_hook_that_keeps_failing_ends_the_timeout_after_the_last_attempt(vo
     press(lamp, 1);
     lamp.f->control.entry_result = -1;
     advance(lamp.f, DET_HOUR);
-    assert_int_equal(lamp.f->control.troubles, 8);
-    assert_int_equal(lamp.f->control.trouble.attempt, 8);
+    assert_int_equal(lamp.f->control.incidents, 8);
+    assert_int_equal(lamp.f->control.incident.attempt, 8);
     assert_int_equal(counts(lamp.f).timeouts_rejected, 1);
     assert_int_equal(press(lamp, 0).state, 1);
     lamp_close(lamp);
@@ -401,7 +402,7 @@ static void held(struct fixture *f)
     advance(f, 30 * DET_MINUTE - DET_SECOND);
     f->control.in_guard = hold;
     f->control.context = f;
-    f->control.guard_says_no = true;
+    f->control.guard_refuses = true;
     assert_int_equal(send_kind(f, "o-1", PAY), DET_ERR_REFUSED);
     settle(f);
     assert_int_equal(get(f, "o-1").state, CANCELLED);
@@ -409,7 +410,7 @@ static void held(struct fixture *f)
     /* And when the writer leaves the state, it does not fire at all. */
     assert_int_equal(start(f, "o-2"), 0);
     advance(f, 30 * DET_MINUTE - DET_SECOND);
-    f->control.guard_says_no = false;
+    f->control.guard_refuses = false;
     assert_int_equal(send_kind(f, "o-2", PAY), 0);
     f->control.in_guard = NULL;
     advance(f, DET_SECOND);
@@ -417,7 +418,7 @@ static void held(struct fixture *f)
     assert_int_equal(get(f, "o-2").state, PAID);
 }
 
-static void a_timer_that_falls_due_under_a_writer_waits_for_it(void **state)
+static void timer_due_during_a_send_waits_for_it(void **state)
 {
     (void)state;
     in_fixture(held);
@@ -440,7 +441,7 @@ static void settling_waits_for_effects_and_due_timers(void **state)
     in_fixture(settled);
 }
 
-static void a_loop_of_the_callers_fires_when_it_is_turned(void **state)
+static void user_loop_fires_timers_when_it_runs(void **state)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
     struct det_world *world = det_sim_world(f->sim);
@@ -470,25 +471,25 @@ static void a_loop_of_the_callers_fires_when_it_is_turned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_transition_to_itself_arms_the_timer_anew),
-        cmocka_unit_test(a_timer_that_was_moved_a_little_is_not_early),
-        cmocka_unit_test(mistake_03_stay_does_not_destroy_the_timer_of_the_visit),
-        cmocka_unit_test(mistake_04_loading_does_not_restart_the_deadline),
-        cmocka_unit_test(a_machine_that_is_served_has_its_timers_fired_without_any_call),
-        cmocka_unit_test(mistake_14_a_timer_that_fires_does_not_cancel_its_own_firing),
+        cmocka_unit_test(a_transition_to_itself_arms_the_timer_again),
+        cmocka_unit_test(timer_moved_slightly_does_not_fire_early),
+        cmocka_unit_test(a_stay_keeps_the_timer_of_the_visit),
+        cmocka_unit_test(loading_does_not_restart_a_deadline),
+        cmocka_unit_test(served_machine_fires_timers_without_any_call),
+        cmocka_unit_test(a_firing_timer_does_not_cancel_itself),
         cmocka_unit_test(a_jump_forward_fires_what_is_overdue_once_and_within_a_second),
-        cmocka_unit_test(a_jump_back_makes_nothing_early),
-        cmocka_unit_test(what_fell_due_while_the_machine_slept_fires_within_a_second),
+        cmocka_unit_test(clock_jump_back_fires_nothing_early),
+        cmocka_unit_test(timer_due_during_suspend_fires_within_a_second),
         cmocka_unit_test(a_named_timer_fires_with_the_payload_it_was_armed_with),
-        cmocka_unit_test(a_disarmed_timer_does_not_fire),
-        cmocka_unit_test(a_timeout_that_nobody_takes_is_over_and_told),
-        cmocka_unit_test(a_guard_that_refuses_a_timeout_ends_it),
+        cmocka_unit_test(cleared_timer_does_not_fire),
+        cmocka_unit_test(a_timeout_that_is_not_accepted_is_removed_and_reported),
+        cmocka_unit_test(timeout_refused_by_a_guard_is_not_retried),
         cmocka_unit_test(a_hook_that_fails_has_the_timeout_tried_again),
         cmocka_unit_test(a_hook_that_keeps_failing_ends_the_timeout_after_the_last_attempt),
         cmocka_unit_test(arming_again_moves_the_deadline_and_fires_once),
-        cmocka_unit_test(a_timer_that_falls_due_under_a_writer_waits_for_it),
+        cmocka_unit_test(timer_due_during_a_send_waits_for_it),
         cmocka_unit_test(settling_waits_for_effects_and_due_timers),
-        cmocka_unit_test(a_loop_of_the_callers_fires_when_it_is_turned),
+        cmocka_unit_test(user_loop_fires_timers_when_it_runs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* effect_commit.c - the end of an effect, which is a commit: that it is done and what it produced
- * go in together, so that a product is taken exactly once, however often the effect ran. */
+/* effect_commit.c - the end of an effect, which is a commit: the end and the product are stored
+ * together, so a product is accepted exactly once, however often the effect ran. */
 #include <stdio.h>
 
 #include "base/checked.h"
-#include "runtime/batch.h"
+#include "runtime/turn_batch.h"
 
-/* Whether the effect may produce what it did, and whether that can be recorded. */
+/* Checks that the effect may produce this event, and that the event can be recorded. */
 static int check_product(const struct det_effect_run *effect_run, struct det_error *reterr)
 {
     const struct det_served *served = effect_run->due.resident->served;
@@ -21,7 +21,7 @@ static int check_product(const struct det_effect_run *effect_run, struct det_err
     }
     if (kind == DET_PRODUCT_UNWRITTEN)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "it returned DET_EFFECT_PRODUCED, but wrote no event");
+            reterr, DET_ERR_INVALID, "returned DET_EFFECT_PRODUCED, but wrote no event");
     if (kind >= served->machine->event_count)
         return det_decide_check(served, effect_run->product, reterr);
     return det_error_set(
@@ -43,17 +43,17 @@ static void end_failed(struct det_batch_item *item, struct det_effect_run *effec
                    row->next > det_effect_run_deadline(runtime, effect_run);
     ending->is_dead = row->is_dead;
     item->turn.effect_run_change = DET_STORE_UPDATE;
-    ending->trouble = row->is_dead ? DET_INCIDENT_EFFECT_DEAD : DET_INCIDENT_EFFECT_FAILED;
+    ending->incident = row->is_dead ? DET_INCIDENT_EFFECT_DEAD : DET_INCIDENT_EFFECT_FAILED;
     ending->code = effect_run->result;
-    if (effect_run->said)
-        det_error_set(&item->error, effect_run->result, "%s", effect_run->said);
+    if (effect_run->failure_text)
+        det_error_set(&item->error, effect_run->result, "%s", effect_run->failure_text);
     if (effect_run->is_spent)
         det_error_set(
             &item->error, effect_run->result, "the process ended during attempt %u", row->attempts);
     if (effect_run->answer > DET_EFFECT_PRODUCED)
         det_error_set(
             &item->error, effect_run->result,
-            "it returned %d, which is neither DET_EFFECT_DONE, DET_EFFECT_PRODUCED, "
+            "returned %d, which is neither DET_EFFECT_DONE, DET_EFFECT_PRODUCED, "
             "DET_EFFECT_POSTPONED nor an error",
             effect_run->answer);
     det_effect_run_explain(runtime, effect_run, item->error.code ? item->error.text : NULL);
@@ -65,7 +65,7 @@ static void end_produced(struct det_batch_item *item, struct det_effect_run *eff
     struct det_ending *ending = &item->of.ending;
     int r = check_product(effect_run, &item->error);
 
-    ending->trouble = DET_INCIDENT_PRODUCT_REJECTED;
+    ending->incident = DET_INCIDENT_PRODUCT_REJECTED;
     item->turn.is_last_attempt = effect_run->deliveries + 1 >= policy.attempts_max;
     if (r < 0) {
         effect_run->row.is_dead = ending->is_dead = true;
@@ -82,9 +82,9 @@ static void report_end(const struct det_batch_item *item)
 {
     const struct det_ending *ending = &item->of.ending;
 
-    det_runtime_trouble(
+    det_runtime_report_incident(
         item->turn.runtime, item->turn.resident,
-        &(struct det_incident){ .kind = ending->trouble,
+        &(struct det_incident){ .kind = ending->incident,
                                 .name = ending->effect,
                                 .key = ending->key,
                                 .attempt = ending->attempt,
@@ -96,7 +96,7 @@ static void count_up(struct det_runtime_counts *counts, const struct det_batch_i
 {
     const struct det_ending *ending = &item->of.ending;
 
-    if (ending->code && ending->trouble == DET_INCIDENT_PRODUCT_REJECTED)
+    if (ending->code && ending->incident == DET_INCIDENT_PRODUCT_REJECTED)
         counts->products_rejected++;
     if (ending->result < 0)
         counts->effects_failed++;
@@ -106,7 +106,8 @@ static void count_up(struct det_runtime_counts *counts, const struct det_batch_i
         counts->effects_done++;
 }
 
-/* The end could not be recorded: the same again, later. Other writers are no failure. Lock held. */
+/* The end could not be recorded: it is retried later. Conflicts with other writers are no failure.
+ * Lock held. */
 static void end_later(const struct det_turn *turn, struct det_effect_run *effect_run, int r)
 {
     struct det_effect_policy policy = det_effect_run_policy(turn->runtime, effect_run);
@@ -119,15 +120,14 @@ static void end_later(const struct det_turn *turn, struct det_effect_run *effect
             turn->now, det_effect_run_backoff(turn->runtime, &policy, effect_run->deliveries, 0)));
 }
 
-/* Whether it is still the loop's: nothing was committed about it, or that it is gone. */
+/* True if the loop still owns the effect: no commit has changed or removed it. */
 static bool is_ours(const struct det_batch_item *item)
 {
     return item->result < 0 || item->turn.is_found_done ||
            item->turn.effect_run_change == DET_STORE_TAKE;
 }
 
-/* After the turn, which was one of a batch. Until now the resident stays. The effect may be gone at
- * the end of this. */
+/* After a turn of a batch. The resident is pinned until now. The effect may be freed at the end. */
 static void ended(struct det_batch_item *item)
 {
     struct det_ending *ending = &item->of.ending;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* effect_queue.c - effects that wait for a thread because all are in use: reported once it lasts.
+/* effect_queue.c - reports effects that have waited for a thread for a second.
  *
- *     none waits --one is submitted, and has no thread--> watched --a second later, one waits-->
+ *     none waits --one is submitted without a free thread--> watched --a second later, one waits-->
  *     reported --none waits--> none waits
  *
- * The loop looks once a second while effects wait, and not otherwise. A burst of short effects is
- * over by the first look, and nobody hears of it. */
+ * The loop checks once a second while effects wait, and not otherwise. A burst of short effects
+ * ends before the first check, and is not reported. */
 #include <stdio.h>
 
 #include "base/checked.h"
@@ -16,9 +16,9 @@
 #include "runtime/runtime.h"
 
 #define LOOK_SPAN   DET_SECOND
-#define HOLDERS_MAX 3 /* effects that are named */
+#define HOLDERS_MAX 3 /* number of effects named in a report */
 
-/* An effect and how many of the threads it has. */
+/* An effect and the number of its threads. */
 struct holder {
     const struct det_machine *machine;
     unsigned effect;
@@ -33,7 +33,7 @@ void det_effect_queue_watch(struct det_runtime *runtime)
         det_due_kick(runtime, next);
 }
 
-/* The list is in order: most threads first. */
+/* The list is sorted: most threads first. */
 static void add_holder(struct holder holders[HOLDERS_MAX], struct holder added)
 {
     for (size_t i = 0; i < HOLDERS_MAX && added.threads; i++) {
@@ -83,24 +83,24 @@ static void report(struct det_runtime *runtime, unsigned threads)
     struct holder holders[HOLDERS_MAX] = { { NULL, 0, 0 } };
     unsigned used = find_holders(runtime, holders), most = runtime->options.pool_threads;
     size_t queued = atomic_load(&runtime->effects_queued);
-    struct det_incident trouble = { .kind = DET_INCIDENT_EFFECTS_QUEUED,
-                                    .instance = "",
-                                    .code = threads < most ? DET_ERR_NO_MEMORY : DET_ERR_LIMIT };
+    struct det_incident incident = { .kind = DET_INCIDENT_EFFECTS_QUEUED,
+                                     .instance = "",
+                                     .code = threads < most ? DET_ERR_NO_MEMORY : DET_ERR_LIMIT };
     char names[DET_ERROR_TEXT_MAX / 2];
     struct det_error error;
 
-    /* All have ended since. */
+    /* All effects have ended meanwhile. */
     if (!holders[0].threads || !queued)
         return;
     write_holders(names, sizeof names, holders);
     det_error_set(
-        &error, trouble.code, "%zu effect%s %s for a thread: %u of %u %s in use, %s%s", queued,
+        &error, incident.code, "%zu effect%s %s for a thread: %u of %u %s in use, %s%s", queued,
         det_plural(queued), queued == 1 ? "waits" : "wait", used, most, det_is_or_are(used), names,
         threads < most ? "; the system provides no more threads" : "");
-    trouble.machine = holders[0].machine;
-    trouble.name = holders[0].machine->effects[holders[0].effect].name;
-    runtime->is_queue_told = true;
-    det_runtime_trouble_at(runtime, &trouble, &error);
+    incident.machine = holders[0].machine;
+    incident.name = holders[0].machine->effects[holders[0].effect].name;
+    runtime->is_queue_reported = true;
+    det_runtime_report_incident_at(runtime, &incident, &error);
 }
 
 void det_effect_queue_due(struct det_runtime *runtime, det_time now)
@@ -110,13 +110,13 @@ void det_effect_queue_due(struct det_runtime *runtime, det_time now)
 
     if (!pool || now < atomic_load(&runtime->queue_next))
         return;
-    /* First this: one that is submitted from now on is watched again. */
+    /* Set this first, so that an effect submitted from now on is watched again. */
     atomic_store(&runtime->queue_next, DET_NEVER);
     if (!det_pool_is_short(pool, &threads)) {
-        runtime->is_queue_told = false;
+        runtime->is_queue_reported = false;
         return;
     }
     atomic_store(&runtime->queue_next, det_add_time(now, LOOK_SPAN));
-    if (!runtime->is_queue_told)
+    if (!runtime->is_queue_reported)
         report(runtime, threads);
 }

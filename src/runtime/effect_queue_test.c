@@ -39,7 +39,7 @@ static void pay_many(struct fixture *f, unsigned first, unsigned count)
 
 static unsigned reports(const struct fixture *f)
 {
-    return f->control.trouble_counts[DET_INCIDENT_EFFECTS_QUEUED];
+    return f->control.incident_counts[DET_INCIDENT_EFFECTS_QUEUED];
 }
 
 static void effects_that_block_all_run_by_default(void **unused)
@@ -59,7 +59,7 @@ static void effects_that_block_all_run_by_default(void **unused)
     fixture_close(f);
 }
 
-static void one_that_waits_for_a_thread_says_so(void **unused)
+static void effect_waiting_for_a_thread_is_listed_as_queued(void **unused)
 {
     struct fixture *f = open_hanging(2);
     det_time began = det_world_now(det_sim_world(f->sim), DET_CLOCK_WALL);
@@ -79,7 +79,7 @@ static void one_that_waits_for_a_thread_says_so(void **unused)
     fixture_close(f);
 }
 
-static void that_effects_wait_is_reported_once_until_none_does(void **unused)
+static void waiting_effects_are_reported_once_until_none_waits(void **unused)
 {
     struct fixture *f = open_hanging(2);
 
@@ -89,12 +89,12 @@ static void that_effects_wait_is_reported_once_until_none_does(void **unused)
     advance(f, DET_SECOND);
     assert_int_equal(reports(f), 1);
     assert_string_equal(
-        f->control.trouble_text,
+        f->control.incident_text,
         "3 effects wait for a thread: 2 of 2 are in use, 2 by order.charge_card");
-    assert_string_equal(f->control.trouble.name, "charge_card");
-    assert_string_equal(f->control.trouble.instance, "");
-    assert_ptr_equal(f->control.trouble.machine, f->order);
-    assert_int_equal(f->control.trouble.code, DET_ERR_LIMIT);
+    assert_string_equal(f->control.incident.name, "charge_card");
+    assert_string_equal(f->control.incident.instance, "");
+    assert_ptr_equal(f->control.incident.machine, f->order);
+    assert_int_equal(f->control.incident.code, DET_ERR_LIMIT);
     pay_many(f, 5, 1);
     advance(f, 18 * DET_SECOND);
     assert_int_equal(counts(f).effects_queued, 2);
@@ -148,10 +148,10 @@ static void a_thread_that_the_system_refuses_is_asked_for_again(void **unused)
     advance(f, DET_SECOND);
     assert_int_equal(reports(f), 1);
     assert_string_equal(
-        f->control.trouble_text,
+        f->control.incident_text,
         "1 effect waits for a thread: 2 of 4 are in use, 2 by order.charge_card; the system "
         "provides no more threads");
-    assert_int_equal(f->control.trouble.code, DET_ERR_NO_MEMORY);
+    assert_int_equal(f->control.incident.code, DET_ERR_NO_MEMORY);
     world->ops = own;
     advance(f, DET_SECOND);
     assert_int_equal(counts(f).effects_running, 3);
@@ -159,7 +159,7 @@ static void a_thread_that_the_system_refuses_is_asked_for_again(void **unused)
 }
 
 /* Those that wait are not begun by a runtime that closes. */
-static void a_runtime_that_closes_drops_what_waits(void **unused)
+static void close_starts_no_waiting_effects(void **unused)
 {
     struct fixture *f = open_hanging(1);
 
@@ -181,7 +181,7 @@ static void more_threads_than_the_limit_are_refused(void **unused)
 
     (void)unused;
     assert_int_equal(det_runtime_open(f->store, &options, &none, &f->error), DET_ERR_INVALID);
-    assert_string_equal(f->error.text, "pool_threads is at most 1024");
+    assert_string_equal(f->error.text, "pool_threads must be at most 1024");
     fixture_close(f);
 }
 
@@ -189,11 +189,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(effects_that_block_all_run_by_default),
-        cmocka_unit_test(one_that_waits_for_a_thread_says_so),
-        cmocka_unit_test(that_effects_wait_is_reported_once_until_none_does),
+        cmocka_unit_test(effect_waiting_for_a_thread_is_listed_as_queued),
+        cmocka_unit_test(waiting_effects_are_reported_once_until_none_waits),
         cmocka_unit_test(a_burst_of_short_effects_is_not_reported),
         cmocka_unit_test(a_thread_that_the_system_refuses_is_asked_for_again),
-        cmocka_unit_test(a_runtime_that_closes_drops_what_waits),
+        cmocka_unit_test(close_starts_no_waiting_effects),
         cmocka_unit_test(more_threads_than_the_limit_are_refused),
     };
 

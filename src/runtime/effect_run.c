@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* effect_run.c - effects under way, run on the pool; how they end, on the loop, is effect_commit.c.
- * What fails is tried again, each time after twice the wait and a bit of chance, until it is given
- * up: a dead letter. */
+/* effect_run.c - runs effects on the pool; effect_commit.c records their ends on the loop. A failed
+ * effect is retried after doubling, jittered delays until it becomes a dead letter. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,8 +10,8 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "runtime/batch.h"
 #include "runtime/meter.h"
+#include "runtime/turn_batch.h"
 #include "store/effect_key.h"
 
 #define FSM_LOCAL
@@ -29,7 +28,7 @@ _Static_assert((int)DET_EFFECT_RUN_DEAD == (int)EFFECT_RUN_DEAD, "the states of 
 
 #define ALIGNMENT      ((size_t)16)
 #define POSTPONED_SPAN DET_SECOND
-#define DOUBLING_MAX   40 /* beyond that every backoff has reached its maximum */
+#define DOUBLING_MAX   40 /* beyond this every backoff has reached its maximum */
 
 static size_t aligned(size_t size)
 {
@@ -44,7 +43,7 @@ static int format_key(
         target, capacity, runtime->store, resident->served->machine->name, resident->id, row);
 }
 
-/* The parts stand behind it: data, event, product, key. */
+/* The parts follow the struct: data, event, product, key. */
 static void lay_out(struct det_effect_run *effect_run, const struct det_served *served)
 {
     size_t event_size = aligned(served->machine->event_size);
@@ -84,13 +83,13 @@ static void fill_call(struct det_runtime *runtime, struct det_effect_run *effect
     };
 }
 
-static bool is_under_way(const struct det_effect_run *effect_run)
+static bool is_running_now(const struct det_effect_run *effect_run)
 {
     return effect_run->state == DET_EFFECT_RUN_RUNNING ||
            effect_run->state == DET_EFFECT_RUN_ENDING;
 }
 
-/* The one way from state to state: the table is that of effect_run.fsm. */
+/* The only function that changes the state: effect_run.fsm has the table. */
 static void step(struct det_effect_run *effect_run, enum effect_run_event_kind event)
 {
     const struct det_transition *transition =
@@ -98,10 +97,10 @@ static void step(struct det_effect_run *effect_run, enum effect_run_event_kind e
     enum det_effect_run_state state = (enum det_effect_run_state)transition->to;
 
     det_assert(transition->outcome == DET_OUTCOME_GOTO);
-    det_assert(!is_under_way(effect_run) || effect_run->due.resident->pins > 0);
+    det_assert(!is_running_now(effect_run) || effect_run->due.resident->pins > 0);
     if (state == DET_EFFECT_RUN_RUNNING)
         effect_run->due.resident->pins++;
-    else if (is_under_way(effect_run) && state != DET_EFFECT_RUN_ENDING)
+    else if (is_running_now(effect_run) && state != DET_EFFECT_RUN_ENDING)
         effect_run->due.resident->pins--;
     effect_run->state = state;
 }
@@ -162,11 +161,11 @@ struct det_effect_run *det_effect_run_open(
 
 void det_effect_run_close(struct det_runtime *runtime, struct det_effect_run *effect_run)
 {
-    det_assert(!is_under_way(effect_run) || effect_run->due.resident->pins > 0);
-    if (is_under_way(effect_run))
+    det_assert(!is_running_now(effect_run) || effect_run->due.resident->pins > 0);
+    if (is_running_now(effect_run))
         effect_run->due.resident->pins--;
     det_list_remove(&effect_run->node);
-    det_free_string(runtime->allocator, effect_run->said);
+    det_free_string(runtime->allocator, effect_run->failure_text);
     det_free_string(runtime->allocator, effect_run->reason);
     det_free(runtime->allocator, effect_run, effect_run->size);
 }
@@ -231,7 +230,8 @@ det_time det_effect_run_deadline(
     return span ? det_add_time(effect_run->row.at, span) : DET_NEVER;
 }
 
-/* What it has to say is not part of the row before its end: that is read meanwhile. */
+/* The effect's reason is copied to the row at the end, since other threads read the row
+ * meanwhile. */
 static int run_effect(const struct det_runtime *runtime, struct det_effect_run *effect_run)
 {
     const struct det_machine *machine = effect_run->due.resident->served->machine;
@@ -244,7 +244,7 @@ static int run_effect(const struct det_runtime *runtime, struct det_effect_run *
     effect_run->call.reason = NULL;
     text[DET_REASON_MAX] = '\0';
     if (r < 0 || r == DET_EFFECT_POSTPONED)
-        effect_run->said = det_reason_copy(runtime->allocator, text);
+        effect_run->failure_text = det_reason_copy(runtime->allocator, text);
     return r;
 }
 
@@ -267,8 +267,8 @@ static void run_attempt(void *argument)
     atomic_fetch_sub(&runtime->effects_queued, 1);
     effect_run->call.retry_after = 0;
     effect_run->answer = 0;
-    det_free_string(runtime->allocator, effect_run->said);
-    effect_run->said = NULL;
+    det_free_string(runtime->allocator, effect_run->failure_text);
+    effect_run->failure_text = NULL;
     memset(effect_run->product, 0, machine->event_size);
     memcpy(effect_run->product, &unwritten, sizeof unwritten);
     if (effect_run->is_spent)
@@ -300,8 +300,8 @@ void det_effect_run_wait(
     det_due_kick(runtime, when);
 }
 
-/* Keeps no more dead letters than the limit; the oldest goes. With a claim and the lock: nobody
- * walks over them. */
+/* Drops dead letters beyond the limit, the oldest first. Claimed and lock held, so no thread
+ * iterates over them. */
 static void bury(struct det_runtime *runtime, struct det_resident_more *more)
 {
     if (more->dead_count <= DET_DEAD_MAX)
@@ -319,7 +319,7 @@ static void bury(struct det_runtime *runtime, struct det_resident_more *more)
     }
 }
 
-/* Lock held before and after; one of those that are counted as handled. */
+/* The lock is held before and after; the effect is counted in `handled`. */
 static void try_to_end(
     struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run)
 {
@@ -335,26 +335,27 @@ static void try_to_end(
         return;
     }
     det_effect_run_wait(
-        runtime, shard, effect_run, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
+        runtime, shard, effect_run, det_add_time(det_runtime_now(runtime), DET_CHECK_SPAN));
     det_due_handled(runtime);
 }
 
-/* Its attempt does not count. Why is kept in memory alone: it says nothing of the effect. */
+/* The attempt does not count. The reason stays in memory, since it does not concern the effect
+ * itself. */
 static void wait_put_off(
     struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run)
 {
-    det_time span = DET_LOOK_SPAN;
+    det_time span = DET_CHECK_SPAN;
 
     if (effect_run->answer == DET_EFFECT_POSTPONED) {
         span = effect_run->call.retry_after > POSTPONED_SPAN ? effect_run->call.retry_after
                                                              : POSTPONED_SPAN;
-        det_effect_run_explain(runtime, effect_run, effect_run->said);
+        det_effect_run_explain(runtime, effect_run, effect_run->failure_text);
     }
     det_effect_run_wait(runtime, shard, effect_run, det_add_time(det_runtime_now(runtime), span));
 }
 
-/* On the loop. Where ends can share a commit they wait for the next look, which finds all that have
- * come by then. */
+/* On the loop. If ends can share a commit, they wait for the next pass, which handles all that have
+ * arrived. */
 static void done(void *argument)
 {
     struct det_effect_run *effect_run = argument;
@@ -405,7 +406,7 @@ void det_effect_run_submit(struct det_runtime *runtime, struct det_effect_run *f
     struct det_effect_run *next;
     bool have_threads = true;
 
-    /* Once it is submitted it may end, and be gone, at any time. */
+    /* A submitted effect may end, and be freed, at any time. */
     for (; first; first = next) {
         next = first->next;
         atomic_fetch_add(&runtime->effects_queued, 1);
@@ -465,10 +466,10 @@ void det_effect_run_due(
         return;
     }
     det_assert(effect_run->state == DET_EFFECT_RUN_WAITING);
-    /* It may be another node's by now: it is loaded first. */
+    /* The effect may belong to another node now: load it first. */
     if (effect_run->due.resident->is_stale) {
         det_effect_run_wait(
-            runtime, shard, effect_run, det_add_time(det_runtime_now(runtime), DET_LOOK_SPAN));
+            runtime, shard, effect_run, det_add_time(det_runtime_now(runtime), DET_CHECK_SPAN));
         det_due_handled(runtime);
         return;
     }

@@ -82,13 +82,13 @@ static void backs_off(void **state)
     assert_int_equal(f->control.effects, 3);
     advance(f, 399 * DET_MILLISECOND);
     assert_int_equal(f->control.effects, 3);
-    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EFFECT_FAILED], 3);
+    assert_int_equal(f->control.incident_counts[DET_INCIDENT_EFFECT_FAILED], 3);
     advance(f, DET_MILLISECOND);
     assert_int_equal(f->control.effects, 4);
-    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_EFFECT_DEAD);
-    assert_int_equal(f->control.trouble.attempt, 4);
-    assert_int_equal(f->control.trouble.code, DET_ERR_IO);
-    assert_key(f->control.trouble_key, "order/o-1/1/0");
+    assert_int_equal(f->control.incident.kind, DET_INCIDENT_EFFECT_DEAD);
+    assert_int_equal(f->control.incident.attempt, 4);
+    assert_int_equal(f->control.incident.code, DET_ERR_IO);
+    assert_key(f->control.incident_key, "order/o-1/1/0");
     assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_STATE_DEAD);
     assert_int_equal(get(f, "o-1").effects_pending, 0);
     assert_int_equal(counts(f).effects_failed, 4);
@@ -104,23 +104,23 @@ static void a_failing_effect_waits_twice_as_long_each_time_and_then_is_a_dead_le
     backs_off(state);
 }
 
-/* Who looks into it comes later, and perhaps to another process. */
-static void what_a_failed_attempt_says_is_kept_with_its_dead_letter(void **state)
+/* It is examined later, perhaps in another process. */
+static void reason_of_a_failed_attempt_is_kept_in_its_dead_letter(void **state)
 {
     struct det_runtime_options options = { .effects = { .attempts_max = 2 } };
     struct fixture *f = fixture_open(options);
 
     (void)state;
     f->control.effect_failures = 2;
-    f->control.says = "no such\naccount \xff\xc3\xa9\x7f";
+    f->control.message = "no such\naccount \xff\xc3\xa9\x7f";
     pay(f, "o-1");
     settle(f);
     assert_string_equal(effects(f, "o-1")->reason, "no such?account ?\xc3\xa9?");
-    f->control.says = "closed";
+    f->control.message = "closed";
     advance(f, DET_SECOND);
     assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_STATE_DEAD);
     assert_string_equal(effects(f, "o-1")->reason, "closed");
-    assert_non_null(strstr(f->control.trouble_text, "given up: closed"));
+    assert_non_null(strstr(f->control.incident_text, "a dead letter: closed"));
     fixture_reopen(f, options);
     assert_string_equal(effects(f, "o-1")->reason, "closed");
     /* Tried again, it has nothing to say yet; and what succeeds does not complain. */
@@ -151,7 +151,7 @@ static void jitters(struct fixture *f)
     assert_true(is_different);
 }
 
-static void chance_is_added_to_the_wait(void **state)
+static void effect_backoff_has_jitter(void **state)
 {
     (void)state;
     in_fixture(jitters);
@@ -166,7 +166,7 @@ static void deadlines(void **state)
     f->control.effect_failures = 99;
     pay(f, "o-1");
     advance(f, DET_MINUTE);
-    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_EFFECT_DEAD);
+    assert_int_equal(f->control.incident.kind, DET_INCIDENT_EFFECT_DEAD);
     assert_in_range(f->control.effects, 3, 5);
     /* One whose time is over when it is found again is not run at all. */
     f->control.effects = 0;
@@ -184,7 +184,7 @@ static void deadlines(void **state)
     fixture_close(f);
 }
 
-static void past_its_deadline_there_is_no_further_attempt(void **state)
+static void effect_past_its_deadline_is_not_retried(void **state)
 {
     deadlines(state);
 }
@@ -199,17 +199,17 @@ static void foreign(struct fixture *f)
         f->control.product = bad[i];
         pay(f, id);
         settle(f);
-        assert_int_equal(f->control.troubles, i + 1);
-        assert_int_equal(f->control.trouble.kind, DET_INCIDENT_PRODUCT_REJECTED);
-        assert_int_equal(f->control.trouble.code, DET_ERR_INVALID);
+        assert_int_equal(f->control.incidents, i + 1);
+        assert_int_equal(f->control.incident.kind, DET_INCIDENT_PRODUCT_REJECTED);
+        assert_int_equal(f->control.incident.code, DET_ERR_INVALID);
         assert_int_equal(get(f, id).state, CHARGING);
         assert_int_equal(effects(f, id)->first.state, DET_EFFECT_STATE_DEAD);
     }
     f->control.effect_result = 7;
     pay(f, "o-7");
     settle(f);
-    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_EFFECT_FAILED);
-    assert_int_equal(f->control.trouble.code, DET_ERR_INVALID);
+    assert_int_equal(f->control.incident.kind, DET_INCIDENT_EFFECT_FAILED);
+    assert_int_equal(f->control.incident.code, DET_ERR_INVALID);
 }
 
 static void an_effect_produces_only_what_it_declares(void **state)
@@ -234,19 +234,19 @@ static void rejected(struct fixture *f)
     pay(f, "o-1");
     settle(f);
     assert_int_equal(get(f, "o-1").state, CANCELLED);
-    assert_int_equal(f->control.troubles, 1);
-    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_PRODUCT_REJECTED);
-    assert_int_equal(f->control.trouble.code, DET_ERR_UNHANDLED);
-    assert_string_equal(f->control.trouble.name, "charge_card");
+    assert_int_equal(f->control.incidents, 1);
+    assert_int_equal(f->control.incident.kind, DET_INCIDENT_PRODUCT_REJECTED);
+    assert_int_equal(f->control.incident.code, DET_ERR_UNHANDLED);
+    assert_string_equal(f->control.incident.name, "charge_card");
     assert_int_equal(effects(f, "o-1")->first.state, DET_EFFECT_STATE_DEAD);
     assert_int_equal(effects(f, "o-1")->first.last_error, DET_ERR_UNHANDLED);
     assert_true(effects(f, "o-1")->reason[0]);
-    assert_non_null(strstr(f->control.trouble_text, effects(f, "o-1")->reason));
+    assert_non_null(strstr(f->control.incident_text, effects(f, "o-1")->reason));
     assert_int_equal(counts(f).products_rejected, 1);
     assert_int_equal(get(f, "o-1").sequence, 2);
 }
 
-static void a_product_that_is_not_taken_is_a_dead_letter_and_told(void **state)
+static void a_product_that_is_not_taken_is_a_dead_letter_and_reported(void **state)
 {
     (void)state;
     in_fixture(rejected);
@@ -257,7 +257,7 @@ static void stop_first(void *context)
     struct fixture *f = context;
 
     f->control.in_effect = NULL;
-    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "no", NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "no", NULL, NULL, NULL), 0);
 }
 
 static void after_stop(struct fixture *f)
@@ -267,7 +267,7 @@ static void after_stop(struct fixture *f)
     pay(f, "o-1");
     settle(f);
     assert_true(get(f, "o-1").is_stopped);
-    assert_int_equal(f->control.trouble.code, DET_ERR_STOPPED);
+    assert_int_equal(f->control.incident.code, DET_ERR_STOPPED);
     assert_int_equal(get(f, "o-1").sequence, 2);
     assert_int_equal(get(f, "o-1").effects_pending, 0);
 }
@@ -298,11 +298,11 @@ static void same_visit(void **state)
     assert_int_equal(send_kind(f, "o-1", PAY), 0);
     settle(f);
     assert_int_equal(get(f, "o-1").state, PENDING);
-    assert_int_equal(f->control.troubles, 0);
+    assert_int_equal(f->control.incidents, 0);
     fixture_close(f);
 }
 
-static void a_product_counts_in_the_visit_that_asked(void **state)
+static void product_is_accepted_in_the_requesting_visit(void **state)
 {
     same_visit(state);
 }
@@ -324,15 +324,15 @@ static void stale_visit(void **state)
     f->control.effect_result = DET_EFFECT_PRODUCED;
     advance(f, 5 * DET_MINUTE);
     assert_int_equal(f->control.effects, 2);
-    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_PRODUCT_REJECTED], 1);
-    assert_int_equal(f->control.trouble.code, DET_ERR_CONFLICT);
-    assert_key(f->control.trouble_key, "order/o-1/1/0");
+    assert_int_equal(f->control.incident_counts[DET_INCIDENT_PRODUCT_REJECTED], 1);
+    assert_int_equal(f->control.incident.code, DET_ERR_CONFLICT);
+    assert_key(f->control.incident_key, "order/o-1/1/0");
     assert_int_equal(get(f, "o-1").state, CHARGING);
     assert_int_equal(get(f, "o-1").effects_pending, 0);
     fixture_close(f);
 }
 
-static void a_product_of_an_earlier_visit_does_not_count_if_so_wanted(void **state)
+static void same_visit_only_rejects_products_of_earlier_visits(void **state)
 {
     stale_visit(state);
 }
@@ -355,7 +355,7 @@ static void continues(struct fixture *f)
     assert_int_equal(get(f, "o-1").state, PAID);
 }
 
-static void another_runtime_goes_on_with_the_same_key_and_the_next_attempt(void **state)
+static void another_runtime_continues_with_the_same_key_and_the_next_attempt(void **state)
 {
     (void)state;
     in_fixture(continues);
@@ -366,11 +366,11 @@ static void outlast_close(void *context)
     struct fixture *f = context;
     struct order_event ping = { .kind = PING };
 
-    /* While the runtime closes nobody gets in, but what runs is waited for. */
+    /* While the runtime closes new calls are refused, but running effects are waited for. */
     f->control.in_effect = NULL;
     wait_in(det_sim_world(f->sim), DET_SECOND);
     assert_int_equal(
-        det_runtime_send(f->runtime, f->order, "o-1", &ping, NULL, NULL), DET_ERR_CLOSED);
+        det_runtime_send(f->runtime, f->order, "o-1", &ping, NULL, NULL, NULL), DET_ERR_CLOSED);
     f->control.hooks = 77;
 }
 
@@ -391,7 +391,7 @@ static void closing(struct fixture *f)
     assert_int_equal(f->control.hooks, 77);
     assert_int_equal(f->control.effects, 2);
     fixture_reopen(f, (struct det_runtime_options){ 0 });
-    /* What ran to its end is recorded; what waited goes on. */
+    /* The effect that ended is recorded; the one that waited continues. */
     assert_int_equal(get(f, "o-1").state, PAID);
     assert_int_equal(get(f, "o-2").state, CHARGING);
     advance(f, DET_SECOND);
@@ -399,7 +399,7 @@ static void closing(struct fixture *f)
     assert_int_equal(f->control.effects, 3);
 }
 
-static void closing_waits_for_what_runs_and_keeps_what_does_not(void **state)
+static void close_waits_for_running_effects_and_keeps_the_rest(void **state)
 {
     (void)state;
     in_fixture(closing);
@@ -407,15 +407,15 @@ static void closing_waits_for_what_runs_and_keeps_what_does_not(void **state)
 
 static void hook_fails(struct fixture *f)
 {
-    /* The product's transition has no hook of its own, but DECLINED enters PENDING. */
+    /* The product's transition has no hook, but DECLINED enters PENDING. */
     f->control.product = DECLINED;
     assert_int_equal(start(f, "o-1"), 0);
     assert_int_equal(send_kind(f, "o-1", PAY), 0);
     f->control.entry_result = -3;
     settle(f);
     assert_int_equal(get(f, "o-1").state, CHARGING);
-    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_PRODUCT_REJECTED);
-    assert_int_equal(f->control.trouble.code, DET_ERR_ACTION_FAILED);
+    assert_int_equal(f->control.incident.kind, DET_INCIDENT_PRODUCT_REJECTED);
+    assert_int_equal(f->control.incident.code, DET_ERR_ACTION_FAILED);
     assert_int_equal(get(f, "o-1").effects_pending, 1);
     f->control.entry_result = 0;
     advance(f, DET_SECOND);
@@ -447,7 +447,7 @@ static void many(struct fixture *f)
     assert_key(effects(f, "o-1")->key, "order/o-1/7/0");
 }
 
-static void dead_letters_are_kept_up_to_a_limit(void **state)
+static void number_of_dead_letters_is_limited(void **state)
 {
     (void)state;
     in_fixture(many);
@@ -461,7 +461,7 @@ static void too_many(struct fixture *f)
     f->control.effect_result = DET_EFFECT_DONE;
     assert_int_equal(start(f, "o-1"), 0);
     for (int i = 0; i < DET_EFFECTS_PENDING; i++) {
-        int r = det_runtime_send(f->runtime, f->order, "o-1", &pay_event, NULL, NULL);
+        int r = det_runtime_send(f->runtime, f->order, "o-1", &pay_event, NULL, NULL, NULL);
 
         assert_int_equal(r, 0);
         /* Back to PENDING by its timeout, while every effect still waits. */
@@ -488,18 +488,18 @@ int main(void)
         cmocka_unit_test(an_effect_sees_its_transition_and_its_end_is_recorded),
         cmocka_unit_test(an_effect_may_produce_nothing),
         cmocka_unit_test(a_failing_effect_waits_twice_as_long_each_time_and_then_is_a_dead_letter),
-        cmocka_unit_test(what_a_failed_attempt_says_is_kept_with_its_dead_letter),
-        cmocka_unit_test(chance_is_added_to_the_wait),
-        cmocka_unit_test(past_its_deadline_there_is_no_further_attempt),
+        cmocka_unit_test(reason_of_a_failed_attempt_is_kept_in_its_dead_letter),
+        cmocka_unit_test(effect_backoff_has_jitter),
+        cmocka_unit_test(effect_past_its_deadline_is_not_retried),
         cmocka_unit_test(an_effect_produces_only_what_it_declares),
-        cmocka_unit_test(a_product_that_is_not_taken_is_a_dead_letter_and_told),
+        cmocka_unit_test(a_product_that_is_not_taken_is_a_dead_letter_and_reported),
         cmocka_unit_test(a_product_for_a_stopped_instance_is_a_dead_letter),
-        cmocka_unit_test(a_product_counts_in_the_visit_that_asked),
-        cmocka_unit_test(a_product_of_an_earlier_visit_does_not_count_if_so_wanted),
-        cmocka_unit_test(another_runtime_goes_on_with_the_same_key_and_the_next_attempt),
-        cmocka_unit_test(closing_waits_for_what_runs_and_keeps_what_does_not),
+        cmocka_unit_test(product_is_accepted_in_the_requesting_visit),
+        cmocka_unit_test(same_visit_only_rejects_products_of_earlier_visits),
+        cmocka_unit_test(another_runtime_continues_with_the_same_key_and_the_next_attempt),
+        cmocka_unit_test(close_waits_for_running_effects_and_keeps_the_rest),
         cmocka_unit_test(a_hook_that_fails_has_the_product_delivered_again),
-        cmocka_unit_test(dead_letters_are_kept_up_to_a_limit),
+        cmocka_unit_test(number_of_dead_letters_is_limited),
         cmocka_unit_test(effects_that_have_not_ended_are_bounded),
     };
 

@@ -29,13 +29,13 @@ static int open_runtime(struct scene *scene, bool is_observed)
                                        .user = &scene->control,
                                        .observer = &scene->control,
                                        .observe = is_observed ? order_observe : NULL,
-                                       .incident = order_trouble,
+                                       .incident = order_incident,
                                        .shards = 2,
                                        .pool_threads = 1 },
         &scene->runtime, NULL);
 }
 
-/* The instance as anybody can see it; all zero when it is not there. */
+/* The visible instance; all zero if it does not exist. */
 struct sight {
     struct det_instance instance;
     struct order_data data;
@@ -50,20 +50,23 @@ static int count_event(void *context, const struct det_event_record *row)
     return 0;
 }
 
-static void look(struct scene *scene, const char *id, struct sight *ret)
+static void inspect(struct scene *scene, const char *id, struct sight *ret)
 {
     uint64_t fail_at = scene->memory->fail_at, calls = scene->memory->calls;
     int r;
 
-    /* What looking allocates neither fails nor counts. */
+    /* Allocations of the check neither fail nor count. */
     scene->memory->fail_at = 0;
     memset(ret, 0, sizeof *ret);
-    r = det_runtime_get(scene->runtime, scene->order, id, &ret->instance, &ret->data);
+    r = det_runtime_get(scene->runtime, scene->order, id, &ret->instance, &ret->data, NULL);
     if (r == 0) {
         assert_int_equal(
-            det_runtime_timers(scene->runtime, scene->order, id, list_timer, &ret->timers), 0);
+            det_runtime_timers(scene->runtime, scene->order, id, list_timer, &ret->timers, NULL),
+            0);
         assert_int_equal(
-            det_runtime_events(scene->runtime, scene->order, id, 0, count_event, &ret->events), 0);
+            det_runtime_events(
+                scene->runtime, scene->order, id, 0, count_event, &ret->events, NULL),
+            0);
     } else {
         assert_int_equal(r, DET_ERR_NOT_FOUND);
     }
@@ -80,15 +83,15 @@ static int try_send(struct scene *scene, const char *id, unsigned kind, const ch
     struct sight before, after;
     int r;
 
-    look(scene, id, &before);
+    inspect(scene, id, &before);
     if (kind == TOUCH)
-        r = det_runtime_send_all(scene->runtime, scene->order, id, both, 2, &options, NULL);
+        r = det_runtime_send_all(scene->runtime, scene->order, id, both, 2, &options, NULL, NULL);
     else
-        r = det_runtime_send(scene->runtime, scene->order, id, &event, &options, NULL);
+        r = det_runtime_send(scene->runtime, scene->order, id, &event, &options, NULL, NULL);
     if (r == 0)
         return 0;
     assert_int_equal(r, DET_ERR_NO_MEMORY);
-    look(scene, id, &after);
+    inspect(scene, id, &after);
     assert_memory_equal(&before, &after, sizeof before);
     return r;
 }
@@ -108,7 +111,7 @@ static int act(struct scene *scene)
     if (r == 0)
         r = det_runtime_start(
             scene->runtime, scene->order, "o-1", &data,
-            &(struct det_send_options){ .event_id = "s" }, NULL);
+            &(struct det_send_options){ .event_id = "s" }, NULL, NULL);
     if (r == 0)
         r = try_send(scene, "o-1", TOUCH, "t");
     if (r == 0)
@@ -130,7 +133,7 @@ static int act(struct scene *scene)
     if (r == 0)
         r = pass(scene, 2 * DET_HOUR);
     if (r == 0)
-        r = det_runtime_cancel(scene->runtime, scene->order, "o-1", "end", NULL, NULL);
+        r = det_runtime_cancel(scene->runtime, scene->order, "o-1", "end", NULL, NULL, NULL);
     scene->is_stopped = true;
     return r;
 }
@@ -146,7 +149,7 @@ static int find_again(struct scene *scene)
     scene->control.effect_failures = 0;
     r = open_runtime(scene, false);
     if (r == 0)
-        r = det_runtime_start(scene->runtime, scene->order, "o-1", NULL, NULL, NULL);
+        r = det_runtime_start(scene->runtime, scene->order, "o-1", NULL, NULL, NULL, NULL);
     if (r == 0)
         r = try_send(scene, "o-1", PAY, NULL);
     if (r == 0)
@@ -157,7 +160,7 @@ static int find_again(struct scene *scene)
         r = try_send(scene, "o-1", NOTE, NULL);
     scene->control.effect_failures = 1;
     if (r == 0)
-        r = det_runtime_start(scene->runtime, scene->order, "o-2", NULL, NULL, NULL);
+        r = det_runtime_start(scene->runtime, scene->order, "o-2", NULL, NULL, NULL, NULL);
     if (r == 0)
         r = try_send(scene, "o-2", PAY, NULL);
     if (r == 0)
@@ -173,8 +176,8 @@ static int find_again(struct scene *scene)
     if (r == 0 && !scene->memory->failed) {
         struct sight first, second;
 
-        look(scene, "o-1", &first);
-        look(scene, "o-2", &second);
+        inspect(scene, "o-1", &first);
+        inspect(scene, "o-2", &second);
         assert_int_equal(first.instance.sequence, 5);
         assert_int_equal(first.instance.deferred_count, 1);
         assert_int_equal(second.instance.state, PAID);
@@ -190,7 +193,7 @@ static int send_to_found(struct scene *scene)
 
     scene->memory->fail_at = 0;
     assert_int_equal(open_runtime(scene, false), 0);
-    r = det_runtime_start(scene->runtime, scene->order, "o-1", NULL, NULL, NULL);
+    r = det_runtime_start(scene->runtime, scene->order, "o-1", NULL, NULL, NULL, NULL);
     assert_int_equal(r, 0);
     assert_int_equal(open_runtime(scene, false), 0);
     scene->memory->fail_at = fail_at;
@@ -203,7 +206,7 @@ static void finish(struct scene *scene, int r)
     struct sight sight;
 
     if (scene->runtime) {
-        look(scene, "o-1", &sight);
+        inspect(scene, "o-1", &sight);
         scene->memory->fail_at = 0;
         if (sight.instance.visit)
             check_history(scene->runtime, scene->order, "o-1");
@@ -278,7 +281,7 @@ static void a_failed_allocation_while_loading_is_made_good_later(void **state)
     det_machine_close(order);
 }
 
-static void a_failed_allocation_of_the_first_writer_is_the_senders(void **state)
+static void allocation_failure_in_a_turn_is_the_error_of_its_sender(void **state)
 {
     struct det_machine *order = order_machine(true);
 
@@ -292,7 +295,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failed_allocation_while_loading_is_made_good_later),
         cmocka_unit_test(a_failed_allocation_leaves_no_half_state_and_no_leak),
-        cmocka_unit_test(a_failed_allocation_of_the_first_writer_is_the_senders),
+        cmocka_unit_test(allocation_failure_in_a_turn_is_the_error_of_its_sender),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

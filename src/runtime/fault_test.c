@@ -73,7 +73,7 @@ static void after(struct fixture *f, struct faulty *faulty)
     assert_int_equal(get(f, "o-1").sequence, 3);
 }
 
-static void a_commit_that_happened_and_said_otherwise_is_found_by_loading(void **state)
+static void commit_reported_as_failed_is_found_by_loading(void **state)
 {
     (void)state;
     in_faulty(after);
@@ -111,7 +111,7 @@ static void of_call(struct fixture *f, struct faulty *faulty)
     assert_int_equal(get(f, "o-2").sequence, 1);
 }
 
-static void an_error_of_the_whole_call_is_that_of_its_commit(void **state)
+static void error_of_a_store_call_applies_to_its_commit(void **state)
 {
     (void)state;
     in_faulty(of_call);
@@ -135,7 +135,7 @@ static void certain(struct fixture *f, struct faulty *faulty)
     assert_int_equal(f->sent.sequence, 1);
 }
 
-static void a_failure_that_says_nothing_happened_is_believed(void **state)
+static void certain_commit_failure_is_not_verified(void **state)
 {
     (void)state;
     in_faulty(certain);
@@ -157,7 +157,7 @@ static void conflict(struct fixture *f, struct faulty *faulty)
     assert_int_equal(f->sent.sequence, 2);
 }
 
-static void a_conflict_is_decided_again_and_after_a_few_times_told(void **state)
+static void a_conflict_is_decided_again_and_after_a_few_times_reported(void **state)
 {
     (void)state;
     in_faulty(conflict);
@@ -165,7 +165,7 @@ static void a_conflict_is_decided_again_and_after_a_few_times_told(void **state)
 
 static void starting(struct fixture *f, struct faulty *faulty)
 {
-    struct det_send_options options = { .event_id = "s", .error = &f->error };
+    struct det_send_options options = { .event_id = "s" };
 
     faulty_set(faulty, FAULT_BEFORE, DET_ERR_IO, 0);
     assert_int_equal(start(f, "o-1"), DET_ERR_IO);
@@ -176,7 +176,8 @@ static void starting(struct fixture *f, struct faulty *faulty)
     assert_int_equal(get(f, "o-2").state, PENDING);
     assert_int_equal(timers(f, "o-2")->count, 1);
     faulty_set(faulty, FAULT_AFTER, DET_ERR_IO, 0);
-    assert_int_equal(det_runtime_start(f->runtime, f->order, "o-3", NULL, &options, &f->sent), 0);
+    assert_int_equal(
+        det_runtime_start(f->runtime, f->order, "o-3", NULL, &options, &f->sent, &f->error), 0);
     assert_false(f->sent.is_duplicate);
     faulty_set(faulty, FAULT_BEFORE, DET_ERR_EXISTS, 0);
     assert_int_equal(start(f, "o-4"), DET_ERR_EXISTS);
@@ -185,7 +186,7 @@ static void starting(struct fixture *f, struct faulty *faulty)
     assert_int_equal(get(f, "o-2").state, CANCELLED);
 }
 
-static void a_start_of_unknown_outcome_is_looked_up(void **state)
+static void a_start_of_unknown_outcome_is_resolved(void **state)
 {
     (void)state;
     in_faulty(starting);
@@ -214,7 +215,7 @@ static void an_instance_that_cannot_be_loaded_is_tried_again_by_itself(void **st
     in_faulty(loads_fail);
 }
 
-/* The first load says that there is none, the commit fails, and so does the load that would tell
+/* The first load finds no instance, the commit fails, and so does the load that would find out
  * whether it happened. */
 static void start_in_the_dark(struct fixture *f, struct faulty *faulty, enum fault fault)
 {
@@ -238,7 +239,7 @@ static void start_lost(struct fixture *f, struct faulty *faulty)
     assert_int_equal(counts(f).instances, 1);
 }
 
-static void a_start_that_was_lost_leaves_no_instance(void **state)
+static void lost_start_leaves_no_instance(void **state)
 {
     (void)state;
     in_faulty(start_lost);
@@ -252,7 +253,7 @@ static void start_happened(struct fixture *f, struct faulty *faulty)
     assert_int_equal(get(f, "o-1").state, CANCELLED);
 }
 
-static void a_start_that_happened_in_the_dark_has_its_timer_fired(void **state)
+static void start_with_an_unknown_commit_result_fires_its_timer(void **state)
 {
     (void)state;
     in_faulty(start_happened);
@@ -278,7 +279,7 @@ static void timer_faults(struct fixture *f, struct faulty *faulty)
     assert_int_equal(faulty->faults, 7);
 }
 
-static void a_timer_fires_once_whatever_the_store_says(void **state)
+static void timer_fires_once_despite_store_errors(void **state)
 {
     (void)state;
     in_faulty(timer_faults);
@@ -306,7 +307,7 @@ static void end_faults(struct fixture *f, struct faulty *faulty)
     }
 }
 
-static void the_end_of_an_effect_counts_once_whatever_the_store_says(void **state)
+static void an_effect_ends_once_despite_store_errors(void **state)
 {
     (void)state;
     in_faulty(end_faults);
@@ -333,7 +334,7 @@ static void mistaken(struct fixture *f, struct faulty *faulty)
     assert_int_equal(f->control.effects, 0);
 }
 
-static void mistake_06_no_failure_makes_memory_differ_from_the_log(void **state)
+static void memory_matches_the_log_after_every_failure(void **state)
 {
     (void)state;
     in_faulty(mistaken);
@@ -372,7 +373,7 @@ static void answers(struct fixture *f, struct faulty *faulty)
     assert_int_equal(f->sent.sequence, 1);
 }
 
-static void an_event_id_that_cannot_be_looked_up_refuses_the_send(void **state)
+static void an_event_id_that_cannot_be_read_refuses_the_send(void **state)
 {
     (void)state;
     in_faulty(answers);
@@ -391,7 +392,7 @@ static void gone(struct fixture *f, struct faulty *faulty)
     assert_int_equal(get(f, "o-1").state, PAID);
 }
 
-static void an_effect_that_had_ended_leaves_nothing_when_the_runtime_is_closed(void **state)
+static void close_releases_an_effect_that_has_ended(void **state)
 {
     (void)state;
     in_faulty(gone);
@@ -401,21 +402,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_commit_that_did_not_happen_leaves_state_timer_and_effects),
-        cmocka_unit_test(a_commit_that_happened_and_said_otherwise_is_found_by_loading),
+        cmocka_unit_test(commit_reported_as_failed_is_found_by_loading),
         cmocka_unit_test(an_event_id_resolves_an_unknown_outcome),
-        cmocka_unit_test(an_error_of_the_whole_call_is_that_of_its_commit),
-        cmocka_unit_test(a_failure_that_says_nothing_happened_is_believed),
-        cmocka_unit_test(a_conflict_is_decided_again_and_after_a_few_times_told),
-        cmocka_unit_test(a_start_of_unknown_outcome_is_looked_up),
+        cmocka_unit_test(error_of_a_store_call_applies_to_its_commit),
+        cmocka_unit_test(certain_commit_failure_is_not_verified),
+        cmocka_unit_test(a_conflict_is_decided_again_and_after_a_few_times_reported),
+        cmocka_unit_test(a_start_of_unknown_outcome_is_resolved),
         cmocka_unit_test(an_instance_that_cannot_be_loaded_is_tried_again_by_itself),
-        cmocka_unit_test(a_start_that_was_lost_leaves_no_instance),
-        cmocka_unit_test(a_start_that_happened_in_the_dark_has_its_timer_fired),
-        cmocka_unit_test(a_timer_fires_once_whatever_the_store_says),
-        cmocka_unit_test(the_end_of_an_effect_counts_once_whatever_the_store_says),
-        cmocka_unit_test(mistake_06_no_failure_makes_memory_differ_from_the_log),
+        cmocka_unit_test(lost_start_leaves_no_instance),
+        cmocka_unit_test(start_with_an_unknown_commit_result_fires_its_timer),
+        cmocka_unit_test(timer_fires_once_despite_store_errors),
+        cmocka_unit_test(an_effect_ends_once_despite_store_errors),
+        cmocka_unit_test(memory_matches_the_log_after_every_failure),
         cmocka_unit_test(a_deferred_event_that_the_store_failed_is_delivered_soon),
-        cmocka_unit_test(an_event_id_that_cannot_be_looked_up_refuses_the_send),
-        cmocka_unit_test(an_effect_that_had_ended_leaves_nothing_when_the_runtime_is_closed),
+        cmocka_unit_test(an_event_id_that_cannot_be_read_refuses_the_send),
+        cmocka_unit_test(close_releases_an_effect_that_has_ended),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

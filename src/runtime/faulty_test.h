@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* faulty_test.h - a store around another one that fails when it is told to: before the commit,
- * after it, or without saying which. */
+/* faulty_test.h - a store around another one that fails on request: before the commit, after it, or
+ * without saying which. */
 #ifndef DET_RUNTIME_FAULTY_TEST_H
 #define DET_RUNTIME_FAULTY_TEST_H
 
@@ -27,8 +27,8 @@ struct faulty {
     bool is_of_call;                  /* the call says `code`, not its commit */
     int skip;                         /* commits that pass before the fault */
     int times;                        /* faults, then it passes again */
-    int loads_skipped, loads_failing; /* so many pass, then so many fail */
-    int load_code;                    /* what a load that fails says; 0: DET_ERR_IO */
+    int loads_skipped, loads_failing; /* number of calls that pass, then of those that fail */
+    int load_code;                    /* result of a failing load; 0: DET_ERR_IO */
     int answers_failing, listings_failing;
     int serves_failing;  /* with DET_ERR_BUSY */
     const char *damaged; /* this instance cannot be loaded */
@@ -59,7 +59,7 @@ static inline int faulty_serve(
 
     if (faulty->serves_failing > 0) {
         faulty->serves_failing--;
-        return det_error_set(reterr, DET_ERR_BUSY, "somebody has the store for long");
+        return det_error_set(reterr, DET_ERR_BUSY, "the store is busy for long");
     }
     return faulty->inner->ops->serve(faulty->inner, machine, reterr);
 }
@@ -110,7 +110,7 @@ static inline int faulty_commit_one(struct faulty *faulty, struct det_store_comm
     return faulty->is_of_call ? r : 0;
 }
 
-/* When the call fails, what comes behind the fault is not committed. */
+/* When the call fails, the commits after the fault are not made. */
 static inline int faulty_commit(
     struct det_store *store, struct det_store_commit *const *commits, size_t count)
 {
@@ -221,7 +221,7 @@ static inline int faulty_due(
         .answer = faulty_answer, .events = faulty_events, .list = faulty_list, .due = faulty_due, \
     }
 
-/* As quick as the inner one, or like a store that blocks. */
+/* Does not block if the inner one does not, or acts like a store that blocks. */
 static const struct det_store_ops faulty_quick_ops = FAULTY_OPS(true);
 static const struct det_store_ops faulty_slow_ops = FAULTY_OPS(false);
 

@@ -113,7 +113,7 @@ static inline int check_effect(void *context, const struct det_pending_effect *r
     return 0;
 }
 
-/* Only while nobody sends to it: the parts are read one after the other. */
+/* Only while no thread sends to it: the parts are read one after the other. */
 static inline struct det_instance check_history(
     struct det_runtime *runtime, const struct det_machine *machine, const char *id)
 {
@@ -128,18 +128,18 @@ static inline struct det_instance check_history(
 
     assert_non_null(effects);
     assert_non_null(all.ids);
-    assert_int_equal(det_runtime_get(runtime, machine, id, &instance, NULL), 0);
-    assert_int_equal(det_runtime_events(runtime, machine, id, 0, check_row, &all), 0);
+    assert_int_equal(det_runtime_get(runtime, machine, id, &instance, NULL, NULL), 0);
+    assert_int_equal(det_runtime_events(runtime, machine, id, 0, check_row, &all, NULL), 0);
     assert_int_equal(instance.sequence, all.sequence);
     assert_int_equal(instance.state, all.state);
     assert_int_equal(instance.is_stopped, all.is_stopped);
     if (all.sequence)
         assert_int_equal(instance.visit, all.visit);
     timers.instance = &instance;
-    assert_int_equal(det_runtime_timers(runtime, machine, id, check_timer, &timers), 0);
+    assert_int_equal(det_runtime_timers(runtime, machine, id, check_timer, &timers, NULL), 0);
     assert_int_equal(
         timers.own, !instance.is_stopped && machine->states[instance.state].timeout.after ? 1 : 0);
-    assert_int_equal(det_runtime_effects(runtime, machine, id, check_effect, effects), 0);
+    assert_int_equal(det_runtime_effects(runtime, machine, id, check_effect, effects, NULL), 0);
     assert_int_equal(effects->open, instance.effects_pending);
     free(effects);
     free(all.ids);

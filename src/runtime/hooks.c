@@ -2,14 +2,13 @@
  * Copyright the detent authors */
 
 /* hooks.c - the user code that may refuse a transition: guards, then exit, the transition's own
- * hook, entry. All of them together have one deadline. They cannot be interrupted: what comes back
- * too late is refused. The time is that of a monotonic clock, which no jump of the wall clock
- * moves, and of the tick where the deadline is so long that a tick makes no difference; it is read
- * only where there is a guard or a hook. It is looked at after each of them: past the deadline none
- * runs any more. */
+ * hook, entry. All of them share one deadline. They cannot be interrupted: a late result is
+ * refused, and no further function runs. The deadline uses a monotonic clock, which jumps of the
+ * wall clock do not affect, or its coarse variant if the deadline is long enough. The clock is read
+ * after each guard or hook, and not at all without one. */
 #include "runtime/turn.h"
 
-/* Fills in where it was; returns the code. */
+/* Fills in the place of the error; returns the code. */
 static int fail_at(struct det_turn *turn, int code, const void *event, const char *action)
 {
     const struct det_machine *machine = turn->served->machine;
@@ -50,8 +49,8 @@ static int check_clock(struct det_turn *turn)
     return fail_at(turn, DET_ERR_TIMEOUT, NULL, turn->action);
 }
 
-/* With the first one the time of all begins; when it is over, no further one runs. */
-static int begin(struct det_turn *turn, const char *action)
+/* The first function starts the time for all; after the deadline none runs. */
+static int begin_action(struct det_turn *turn, const char *action)
 {
     struct det_runtime *runtime = turn->runtime;
     int r;
@@ -65,7 +64,7 @@ static int begin(struct det_turn *turn, const char *action)
     return 0;
 }
 
-int det_hooks_ask(
+int det_hooks_check_guard(
     struct det_turn *turn, const struct det_guard_def *guard, const struct det_move *move,
     const void *event)
 {
@@ -73,7 +72,7 @@ int det_hooks_ask(
 
     if (!guard->run)
         return unbound(turn, "guard", guard->name);
-    r = begin(turn, guard->name);
+    r = begin_action(turn, guard->name);
     if (r < 0)
         return r;
     return guard->run(move, det_turn_data(turn), event);
@@ -84,8 +83,8 @@ int det_hooks_refuse(
 {
     turn->counts.refused++;
     det_error_set(
-        turn->error, DET_ERR_REFUSED, "%s %s: %s says no%s", turn->served->machine->name,
-        turn->resident->id, guard->name, has_else ? ", and no ELSE fits" : "");
+        turn->error, DET_ERR_REFUSED, "%s %s: guard %s refused%s", turn->served->machine->name,
+        turn->resident->id, guard->name, has_else ? ", and no alternative fits" : "");
     return fail_at(turn, DET_ERR_REFUSED, event, guard->name);
 }
 
@@ -99,7 +98,7 @@ static int run_hook(
         return 0;
     if (!hook->run)
         return unbound(turn, "hook", hook->name);
-    r = begin(turn, hook->name);
+    r = begin_action(turn, hook->name);
     if (r < 0)
         return r;
     r = hook->run(move, det_turn_data(turn), event);
@@ -135,7 +134,7 @@ int det_hooks_run(
     const void *event)
 {
     const struct det_guard_def *guard = transition->more ? transition->more->guard : NULL;
-    int r = guard ? det_hooks_ask(turn, guard, move, event) : 1;
+    int r = guard ? det_hooks_check_guard(turn, guard, move, event) : 1;
 
     if (r == 0)
         return det_hooks_refuse(turn, guard, false, event);

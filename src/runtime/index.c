@@ -4,8 +4,8 @@
 /* index.c - open addressing with linear probing and backward-shift deletion.
  *
  * Invariants:
- *   1. between the home of a slot's hash and the slot there is no free slot;
- *   2. at most half of the slots are taken, so that nearly all stand at home. */
+ *   1. no slot between the home of a slot's hash and the slot is free;
+ *   2. at most half of the slots are used, so nearly all entries are at home. */
 #include "runtime/index.h"
 
 #include <string.h>
@@ -125,7 +125,7 @@ void det_index_remove(struct det_index *index, uint64_t hash, const char *id)
     if (!found)
         return;
     hole = (size_t)(found - slots);
-    /* Those behind it move back, unless their home is behind the hole. */
+    /* Moves the following entries back, unless their home is after the hole. */
     for (at = (hole + 1) & mask; slots[at].resident; at = (at + 1) & mask) {
         size_t home = (size_t)slots[at].hash & mask;
 

@@ -50,7 +50,7 @@ static void assert_same(const struct world *world, const struct det_index *index
     assert_int_equal(index->count, in);
 }
 
-static void what_is_put_is_found_until_it_is_removed(void **state)
+static void index_finds_entries_until_they_are_removed(void **state)
 {
     struct world *world = world_open();
     struct det_index index;
@@ -67,7 +67,7 @@ static void what_is_put_is_found_until_it_is_removed(void **state)
         else
             assert_int_equal(det_index_put(&index, bad_hash(n), &world->residents[n]), 0);
         world->is_in[n] = !world->is_in[n];
-        det_index_ask(&index, bad_hash(n));
+        det_index_prefetch(&index, bad_hash(n));
         if (i % 50 == 0)
             assert_same(world, &index);
     }
@@ -93,7 +93,7 @@ static int fill(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void no_memory_leaves_it_as_it_was(void **state)
+static void index_is_unchanged_by_failed_allocations(void **state)
 {
     struct world *world = world_open();
 
@@ -105,8 +105,8 @@ static void no_memory_leaves_it_as_it_was(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_put_is_found_until_it_is_removed),
-        cmocka_unit_test(no_memory_leaves_it_as_it_was),
+        cmocka_unit_test(index_finds_entries_until_they_are_removed),
+        cmocka_unit_test(index_is_unchanged_by_failed_allocations),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* keep.c - what is done to an instance without an event: snapshots, pruning, and dead letters that
- * are tried again.
+/* keep.c - maintenance of an instance without an event: snapshots, pruning, and retrying dead
+ * letters.
  *
- * Whether an event also makes a snapshot is decided from its sequence and its time alone, so that
- * nothing has to be remembered, and the same history makes the same snapshots:
+ * The sequence and the time of an event alone decide whether it makes a snapshot, so no state is
+ * needed, and the same history makes the same snapshots:
  *
  *     every:  the sequence passes a multiple of it
  *     span:   the first event in each span since 1970 */
@@ -29,8 +29,8 @@ static bool is_at_the_end(const struct det_turn *turn)
     return head->is_stopped || turn->served->machine->states[head->state].flags & DET_STATE_FINAL;
 }
 
-/* The time of the last event; after a load only that of the last goto is known, which may make one
- * snapshot more than need be. */
+/* The time of the last event; after a load only that of the last goto is known, which may cause one
+ * extra snapshot. */
 static det_time acted_at(const struct det_turn *turn)
 {
     const struct det_resident *resident = turn->resident;
@@ -69,7 +69,7 @@ size_t det_keep_history(const struct det_turn *turn, uint16_t target[DET_HISTORY
     return filled;
 }
 
-/* What failed in any other way than certainly is loaded again before the next turn. */
+/* After a failure of uncertain outcome the instance is loaded before its next turn. */
 static void doubt(struct det_turn *turn)
 {
     det_shard_lock(turn->runtime, turn->shard);
@@ -109,20 +109,6 @@ static int fail(const struct det_turn *turn, const char *what, int r, struct det
         det_error_text(r));
 }
 
-static int begin(
-    struct det_turn *turn, struct det_runtime *runtime, const struct det_machine *machine,
-    const char *instance, struct det_error *reterr)
-{
-    int r;
-
-    r = det_walk_begin(turn, runtime, machine, instance);
-    if (r == 0)
-        return 0;
-    return det_error_set(
-        reterr, r, "%s %s: %s", machine->name, instance,
-        r == DET_ERR_NOT_FOUND ? "there is none; start it first" : det_error_text(r));
-}
-
 int det_runtime_snapshot(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     struct det_error *reterr)
@@ -132,7 +118,7 @@ int det_runtime_snapshot(
     struct det_turn turn;
     int r;
 
-    r = begin(&turn, runtime, machine, instance, reterr);
+    r = det_walk_begin(&turn, runtime, machine, instance, reterr);
     if (r < 0)
         return r;
     commit.history_count = det_keep_history(&turn, history);
@@ -141,7 +127,7 @@ int det_runtime_snapshot(
     return r;
 }
 
-/* With the claim. Answers go when they are older than the store is to remember them. */
+/* With the claim. Answers older than the store's limit are deleted, too. */
 static int prune(struct det_turn *turn, uint64_t sequence, uint64_t *ret)
 {
     struct det_runtime *runtime = turn->runtime;
@@ -160,7 +146,7 @@ int det_runtime_prune(
     struct det_turn turn;
     int r;
 
-    r = begin(&turn, runtime, machine, instance, reterr);
+    r = det_walk_begin(&turn, runtime, machine, instance, reterr);
     if (r < 0)
         return r;
     r = prune(&turn, sequence, &count);
@@ -181,11 +167,11 @@ void det_keep_prune(struct det_turn *turn)
     if (!policy->events_kept || sequence <= policy->events_kept)
         return;
     r = prune(turn, sequence - policy->events_kept, &count);
-    /* What could not go now goes with the next snapshot. */
+    /* The next snapshot prunes the rest. */
     (void)r;
 }
 
-/* What stands behind a slash says which one it is, too. */
+/* A key also matches by its last parts, after a slash. */
 static bool is_meant(const char *key, const char *wanted)
 {
     size_t length = strlen(key), tail = strlen(wanted);
@@ -194,11 +180,11 @@ static bool is_meant(const char *key, const char *wanted)
                                         strcmp(key + length - tail, wanted) == 0);
 }
 
-/* The dead effects that a key may mean. */
+/* The dead effects that match a key. */
 struct found_dead {
-    struct det_effect_run *effect_run; /* the last one; the one of the full key before all others */
+    struct det_effect_run *effect_run; /* the last match; a match of the full key wins */
     size_t count;
-    char keys[DET_ERROR_TEXT_MAX]; /* as many as have room */
+    char keys[DET_ERROR_TEXT_MAX]; /* as many as fit */
 };
 
 static void note_dead(struct found_dead *found, struct det_effect_run *effect_run)
@@ -242,7 +228,7 @@ static int promise(struct det_turn *turn)
     return r;
 }
 
-/* The place in the heap is there before the commit, so that nothing can fail after it. */
+/* Reserves the place in the heap before the commit, so that nothing can fail after it. */
 static int revive(struct det_turn *turn, struct det_effect_run *effect_run)
 {
     struct det_runtime *runtime = turn->runtime;
@@ -268,7 +254,8 @@ static int revive(struct det_turn *turn, struct det_effect_run *effect_run)
     return r;
 }
 
-/* What stands behind "timer/", at the end of a key; the state's own has no name. NULL: no timer. */
+/* The part after "timer/" at the end of a key; empty for the state's own timer. NULL: not a
+ * timer. */
 static const char *timer_name_in(const char *key)
 {
     static const char mark[] = "timer/";
@@ -297,7 +284,7 @@ static struct det_armed *find_dead_timer(struct det_turn *turn, const char *key)
     return NULL;
 }
 
-/* Its place in the heap is there as long as the resident. */
+/* Its place in the heap is reserved for the life of the resident. */
 static int rearm(struct det_turn *turn, struct det_armed *armed)
 {
     struct det_runtime *runtime = turn->runtime;
@@ -335,7 +322,7 @@ int det_runtime_retry(
     struct det_turn turn;
     int r;
 
-    r = begin(&turn, runtime, machine, instance, reterr);
+    r = det_walk_begin(&turn, runtime, machine, instance, reterr);
     if (r < 0)
         return r;
     find_dead(turn.resident, key, &found);
@@ -344,7 +331,7 @@ int det_runtime_retry(
         r = fail(&turn, "the dead letter is not retried", rearm(&turn, armed), reterr);
     else if (found.count > 1)
         r = det_error_set(
-            reterr, DET_ERR_INVALID, "%s fits %zu dead letters of %s %s; use the key of one: %s",
+            reterr, DET_ERR_INVALID, "%s matches %zu dead letters of %s %s; use the key of one: %s",
             key, found.count, machine->name, instance, found.keys);
     else if (!found.count)
         r = det_error_set(

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* keep.h - snapshots by policy, for the turn that commits. */
+/* keep.h - snapshots by policy, called by the turn that commits. */
 #ifndef DET_RUNTIME_KEEP_H
 #define DET_RUNTIME_KEEP_H
 
 #include "runtime/turn.h"
 
-/* One commit that moves nothing but what it names: the turn has a claim and no draft, and the head
- * stays as it is. */
+/* A commit that changes only the named parts: the turn has a claim and no draft, and the head is
+ * unchanged. */
 DET_MUST_CHECK int det_keep_commit(struct det_turn *turn, struct det_store_commit *commit);
-/* Whether what the draft says also becomes the snapshot. */
+/* True if the state after the draft becomes the snapshot. */
 bool det_keep_wants_snapshot(const struct det_turn *turn);
-/* The history as it will be with the draft, if there is one; returns how many. */
+/* Writes the history after the draft, if the machine has one; returns its length. */
 size_t det_keep_history(const struct det_turn *turn, uint16_t target[DET_HISTORY_MAX]);
-/* After a snapshot was committed and published, with the claim and without the lock: events that
- * the policy does not keep go. */
+/* After a committed and published snapshot, with the claim and without the lock: deletes events
+ * that the policy does not keep. */
 void det_keep_prune(struct det_turn *turn);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* keep_test.c - snapshots by hand and by policy, pruning behind them, queries, and dead letters
- * that are tried again. */
+/* keep_test.c - manual snapshots, snapshots by policy, pruning, queries, and retried dead
+ * letters. */
 #include "runtime/faulty_test.h"
 #include "runtime/runtime.h"
 
-/* The sequence of the snapshot; 0: there is none. */
+/* The sequence of the snapshot; 0: no snapshot. */
 static uint64_t snapshot_of(struct fixture *f, const char *id, struct det_store_snapshot *ret)
 {
     static const struct det_store_rows none = { 0 };
@@ -45,7 +45,7 @@ static int first_event(void *context, const struct det_event_record *row)
 static uint64_t first_kept(struct fixture *f, const char *id)
 {
     uint64_t first = 0;
-    int r = det_runtime_events(f->runtime, f->order, id, 0, first_event, &first);
+    int r = det_runtime_events(f->runtime, f->order, id, 0, first_event, &first, NULL);
 
     assert_int_equal(r, first > 0);
     return first;
@@ -62,7 +62,7 @@ static int snapshot(struct fixture *f, const char *id)
     return det_runtime_snapshot(f->runtime, f->order, id, &f->error);
 }
 
-static void a_snapshot_by_hand_is_the_head(void **state)
+static void a_manual_snapshot_is_the_head(void **state)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
     struct det_store_snapshot taken;
@@ -85,7 +85,7 @@ static void a_snapshot_by_hand_is_the_head(void **state)
     fixture_close(f);
 }
 
-static void a_snapshot_of_nothing_says_so(void **state)
+static void snapshot_of_a_missing_instance_is_not_found(void **state)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
 
@@ -113,7 +113,7 @@ static void every_n_events_the_head_becomes_the_snapshot(void **state)
     fixture_close(f);
 }
 
-static void when_the_last_one_was_made_does_not_matter(void **state)
+static void manual_snapshot_does_not_shift_the_policy(void **state)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ .snapshots = { .every = 10 } });
 
@@ -127,7 +127,7 @@ static void when_the_last_one_was_made_does_not_matter(void **state)
     fixture_close(f);
 }
 
-static void a_batch_that_passes_the_mark_makes_one_at_its_end(void **state)
+static void batch_over_the_interval_snapshots_once_at_its_end(void **state)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ .snapshots = { .every = 10 } });
     struct order_event event = { .kind = PING };
@@ -138,12 +138,12 @@ static void a_batch_that_passes_the_mark_makes_one_at_its_end(void **state)
         events[i] = &event;
     assert_int_equal(start(f, "o-1"), 0);
     assert_int_equal(
-        det_runtime_send_all(f->runtime, f->order, "o-1", events, 15, NULL, &f->sent), 0);
+        det_runtime_send_all(f->runtime, f->order, "o-1", events, 15, NULL, &f->sent, NULL), 0);
     assert_int_equal(snapshot_at(f, "o-1"), 15);
     fixture_close(f);
 }
 
-static void the_first_event_of_each_span_makes_one(void **state)
+static void first_event_of_each_span_takes_a_snapshot(void **state)
 {
     struct fixture *f =
         fixture_open((struct det_runtime_options){ .snapshots = { .span = DET_MINUTE } });
@@ -163,7 +163,7 @@ static void the_first_event_of_each_span_makes_one(void **state)
     fixture_close(f);
 }
 
-static void stays_count_as_events_of_a_span_too(void **state)
+static void events_without_a_transition_count_for_the_snapshot_span(void **state)
 {
     struct fixture *f =
         fixture_open((struct det_runtime_options){ .snapshots = { .span = DET_MINUTE } });
@@ -179,7 +179,7 @@ static void stays_count_as_events_of_a_span_too(void **state)
     fixture_close(f);
 }
 
-static void a_final_state_and_a_stop_make_one(void **state)
+static void final_states_and_stops_take_a_snapshot(void **state)
 {
     struct fixture *f =
         fixture_open((struct det_runtime_options){ .snapshots = { .on_final = true } });
@@ -191,7 +191,8 @@ static void a_final_state_and_a_stop_make_one(void **state)
     assert_int_equal(snapshot_at(f, "o-1"), 0);
     assert_int_equal(send_kind(f, "o-1", CANCEL), 0);
     assert_int_equal(snapshot_at(f, "o-1"), 4);
-    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-2", "enough", NULL, NULL), 0);
+    assert_int_equal(
+        det_runtime_cancel(f->runtime, f->order, "o-2", "enough", NULL, NULL, NULL), 0);
     assert_int_equal(snapshot_at(f, "o-2"), 1);
     fixture_close(f);
 }
@@ -216,8 +217,8 @@ static void only_what_a_snapshot_covers_is_pruned(void **state)
     fixture_close(f);
 }
 
-/* Hole 11: the head does not depend on the events that are kept. */
-static void a_pruned_instance_goes_on_after_a_reload(void **state)
+/* The sequence does not depend on the events that are kept. */
+static void a_pruned_instance_accepts_events_after_a_reload(void **state)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
 
@@ -235,7 +236,7 @@ static void a_pruned_instance_goes_on_after_a_reload(void **state)
     fixture_close(f);
 }
 
-static void the_policy_prunes_behind_its_snapshots(void **state)
+static void the_policy_prunes_after_its_snapshots(void **state)
 {
     struct fixture *f = fixture_open(
         (struct det_runtime_options){ .snapshots = { .every = 10, .events_kept = 3 } });
@@ -249,7 +250,7 @@ static void the_policy_prunes_behind_its_snapshots(void **state)
 }
 
 /* A snapshot that fails leaves the instance as it was, and usable. */
-static void a_snapshot_that_fails_is_told_and_changes_nothing(void **state)
+static void a_snapshot_that_fails_is_reported_and_changes_nothing(void **state)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
     struct faulty faulty;
@@ -285,7 +286,7 @@ static struct ids query(struct fixture *f, struct det_instance_query query)
 {
     struct ids ids = { 0 };
 
-    assert_int_equal(det_runtime_query(f->runtime, f->order, &query, note_id, &ids), 0);
+    assert_int_equal(det_runtime_query(f->runtime, f->order, &query, note_id, &ids, NULL), 0);
     return ids;
 }
 
@@ -304,7 +305,7 @@ static void instances_are_found_by_state_age_and_page(void **state)
     between = f->store->ops->now(f->store);
     advance(f, DET_SECOND);
     assert_int_equal(send_kind(f, "o-2", CANCEL), 0);
-    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-4", NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-4", NULL, NULL, NULL, NULL), 0);
     assert_string_equal(query(f, (struct det_instance_query){ 0 }).text, "o-1 o-2 o-3 o-4 o-5 ");
     assert_string_equal(query(f, (struct det_instance_query){ .limit = 2 }).text, "o-1 o-2 ");
     assert_string_equal(
@@ -331,19 +332,19 @@ static void a_query_that_makes_no_sense_is_refused(void **state)
     assert_int_equal(
         det_runtime_query(
             f->runtime, f->order, &(struct det_instance_query){ .has_state = true, .state = 99 },
-            note_id, &ids),
+            note_id, &ids, NULL),
         DET_ERR_INVALID);
     assert_int_equal(
         det_runtime_query(
             f->runtime, f->order,
             &(struct det_instance_query){ .only_running = true, .only_stopped = true }, note_id,
-            &ids),
+            &ids, NULL),
         DET_ERR_INVALID);
-    assert_int_equal(det_runtime_query(f->runtime, f->order, NULL, note_id, &ids), 0);
+    assert_int_equal(det_runtime_query(f->runtime, f->order, NULL, note_id, &ids, NULL), 0);
     fixture_close(f);
 }
 
-/* An order whose payment was tried until it was given up. */
+/* An order whose payment failed until it was a dead letter. */
 static struct fixture *with_dead_letter(struct faulty *faulty)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
@@ -380,7 +381,7 @@ static void a_dead_letter_is_tried_again_with_the_same_key(void **state)
     fixture_close(f);
 }
 
-static void a_key_that_fits_two_dead_letters_is_refused(void **state)
+static void ambiguous_dead_letter_key_is_refused(void **state)
 {
     struct faulty faulty;
     struct fixture *f = with_dead_letter(&faulty);
@@ -407,7 +408,7 @@ static void a_key_that_fits_two_dead_letters_is_refused(void **state)
     fixture_close(f);
 }
 
-static void only_dead_letters_are_retried(void **state)
+static void retry_of_a_live_effect_is_not_found(void **state)
 {
     struct faulty faulty;
     struct fixture *f = with_dead_letter(&faulty);
@@ -474,7 +475,7 @@ static void a_retry_that_cannot_be_recorded_does_not_happen(void **state)
     fixture_close(f);
 }
 
-static void a_retry_in_doubt_is_what_the_store_says(void **state)
+static void retry_with_an_unknown_commit_result_is_looked_up(void **state)
 {
     struct faulty faulty;
     struct fixture *f = with_dead_letter(&faulty);
@@ -490,26 +491,26 @@ static void a_retry_in_doubt_is_what_the_store_says(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_snapshot_by_hand_is_the_head),
-        cmocka_unit_test(a_snapshot_of_nothing_says_so),
+        cmocka_unit_test(a_manual_snapshot_is_the_head),
+        cmocka_unit_test(snapshot_of_a_missing_instance_is_not_found),
         cmocka_unit_test(every_n_events_the_head_becomes_the_snapshot),
-        cmocka_unit_test(when_the_last_one_was_made_does_not_matter),
-        cmocka_unit_test(a_batch_that_passes_the_mark_makes_one_at_its_end),
-        cmocka_unit_test(the_first_event_of_each_span_makes_one),
-        cmocka_unit_test(stays_count_as_events_of_a_span_too),
-        cmocka_unit_test(a_final_state_and_a_stop_make_one),
+        cmocka_unit_test(manual_snapshot_does_not_shift_the_policy),
+        cmocka_unit_test(batch_over_the_interval_snapshots_once_at_its_end),
+        cmocka_unit_test(first_event_of_each_span_takes_a_snapshot),
+        cmocka_unit_test(events_without_a_transition_count_for_the_snapshot_span),
+        cmocka_unit_test(final_states_and_stops_take_a_snapshot),
         cmocka_unit_test(only_what_a_snapshot_covers_is_pruned),
-        cmocka_unit_test(a_pruned_instance_goes_on_after_a_reload),
-        cmocka_unit_test(the_policy_prunes_behind_its_snapshots),
-        cmocka_unit_test(a_snapshot_that_fails_is_told_and_changes_nothing),
+        cmocka_unit_test(a_pruned_instance_accepts_events_after_a_reload),
+        cmocka_unit_test(the_policy_prunes_after_its_snapshots),
+        cmocka_unit_test(a_snapshot_that_fails_is_reported_and_changes_nothing),
         cmocka_unit_test(instances_are_found_by_state_age_and_page),
         cmocka_unit_test(a_query_that_makes_no_sense_is_refused),
         cmocka_unit_test(a_dead_letter_is_tried_again_with_the_same_key),
-        cmocka_unit_test(a_key_that_fits_two_dead_letters_is_refused),
-        cmocka_unit_test(only_dead_letters_are_retried),
+        cmocka_unit_test(ambiguous_dead_letter_key_is_refused),
+        cmocka_unit_test(retry_of_a_live_effect_is_not_found),
         cmocka_unit_test(a_retry_without_memory_does_not_happen),
         cmocka_unit_test(a_retry_that_cannot_be_recorded_does_not_happen),
-        cmocka_unit_test(a_retry_in_doubt_is_what_the_store_says),
+        cmocka_unit_test(retry_with_an_unknown_commit_result_is_looked_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

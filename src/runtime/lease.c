@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lease.c - keeping a lease, or the lock of an instance: the functions that lease.fsm names.
+/* lease.c - keeps a lease, or the lock of an instance: the functions that lease.fsm names.
  *
  *     sent_at ------------------ renewal ---------------- until --- margin --- sent_at + span
- *        |  ours by our own clock                           |  not ours any more  |  by the
- *        |  (BOOT: it counts while the machine sleeps)      |                     |  store's
+ *        |  ours by our own clock                           |  treated as lost  |  by the
+ *        |  (BOOT: it counts while the machine sleeps)      |                   |  store's
  *
- * The store counts from when it was asked, which is not before `sent_at`; so whatever the answer
- * took, and whatever stopped us, we give up before anybody else can have it. Who asks whether it is
- * held compares with the clock, and does not depend on the loop. */
+ * The store counts from the arrival of the request, which is not before `sent_at`. So whatever
+ * delays the answer or this process, we give up before another holder is possible. A check of the
+ * lease compares with the clock, and does not depend on the loop. */
 #include <detent/driver/loop.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,9 +21,9 @@
 #include "runtime/node.h"
 #include "runtime/until.h"
 
-/* The holder's end of a lease is this part of the span before the store's. */
+/* The holder's end of a lease precedes the store's by this part of the span. */
 #define MARGIN_PART 10
-/* After a failure a renewal is tried again after this part of the renewal. */
+/* A failed renewal is retried after this part of the renewal interval. */
 #define RETRY_PART 4
 
 struct det_lease {
@@ -34,13 +34,13 @@ struct det_lease {
     char name[DET_ID_MAX + 1], owner[DET_OWNER_MAX + 1];
     struct det_alarm alarm;
     struct det_post begin, end, nudge;
-    bool is_users;     /* by det_lease_open() */
-    bool is_given;     /* begins as held */
-    bool is_abandoned; /* whoever had it has told the store */
-    bool is_held_told; /* the last thing that was told */
+    bool is_users;         /* opened by det_lease_open() */
+    bool is_given;         /* starts as held */
+    bool is_abandoned;     /* its holder has already released it in the store */
+    bool is_held_reported; /* the last reported value */
     atomic_bool is_nudged;
     struct det_job job;
-    enum det_store_lease_verb verb; /* of the job */
+    enum det_store_lease_verb verb; /* operation of the job */
     int result;
     det_time answer_until;
     uint64_t answer_token;
@@ -75,13 +75,13 @@ static void offer(struct det_lease *lease, struct lease_event event)
 {
     int r;
 
-    if (!lease->component.def)
+    if (!det_component_is_supervised(&lease->component))
         return;
     r = lease_offer(lease, event);
     det_assert(r == 0 || r == DET_ERR_UNHANDLED);
 }
 
-/* The call of the store. */
+/* Calls the store. */
 
 static int call(
     struct det_runtime *runtime, const struct det_lease_plan *plan,
@@ -163,21 +163,21 @@ static void submit(struct det_lease *lease, enum det_store_lease_verb verb)
     det_pool_submit(lease->node->pool, &lease->job);
 }
 
-/* Telling. */
+/* Reporting. */
 
 static void notify_holder(struct det_lease *lease, bool is_held, uint64_t token)
 {
     struct det_world *world = world_of(lease);
     bool is_wanted;
 
-    if (!lease->plan.changed || lease->is_held_told == is_held)
+    if (!lease->plan.changed || lease->is_held_reported == is_held)
         return;
     det_mutex_lock(world, lease->node->mutex);
     is_wanted = lease->is_telling = !lease->is_closed;
     det_mutex_unlock(world, lease->node->mutex);
     if (!is_wanted)
         return;
-    lease->is_held_told = is_held;
+    lease->is_held_reported = is_held;
     lease->plan.changed(lease->plan.user, is_held, token);
     det_mutex_lock(world, lease->node->mutex);
     lease->is_telling = false;
@@ -192,7 +192,7 @@ static void alarm_in(struct det_lease *lease, det_time span)
     det_alarm_set(lease->node, &lease->alarm, det_add_time(monotonic(lease), span));
 }
 
-/* Not after our own end of it. */
+/* Not after our own end of the lease. */
 static void alarm_within(struct det_lease *lease, det_time span)
 {
     det_time left = atomic_load(&lease->until) - det_world_now(world_of(lease), DET_CLOCK_BOOT);
@@ -210,11 +210,11 @@ static bool is_over(const struct det_lease *lease)
 static void alarmed(void *argument)
 {
     struct det_lease *lease = argument;
-    bool is_ours = lease_is_ours((enum lease_state)lease->component.state);
+    bool is_ours = lease_is_ours((enum lease_state)det_component_state(&lease->component));
 
     if (is_ours && is_over(lease))
         offer(lease, lease_expired());
-    else if (lease->component.state == LEASE_RENEWING)
+    else if (det_component_state(&lease->component) == LEASE_RENEWING)
         alarm_within(lease, DET_NEVER);
     else
         offer(lease, lease_time());
@@ -302,7 +302,7 @@ static void ask_soon_now(struct det_lease *lease)
 }
 ACTION(ask_soon)
 
-/* The token stays: as long as a renewal is under way the store may know it as ours. */
+/* Keeps the token: while a renewal is under way the store may know it as ours. */
 static void lose_now(struct det_lease *lease)
 {
     atomic_store(&lease->until, 0);
@@ -326,11 +326,11 @@ ACTION(release)
 
 static bool lease_is_sound(const struct det_lease *lease)
 {
-    return lease_is_ours((enum lease_state)lease->component.state) ||
+    return lease_is_ours((enum lease_state)det_component_state(&lease->component)) ||
            atomic_load(&lease->until) == 0 || lease->is_given;
 }
 
-/* Life and death. */
+/* Creation and destruction. */
 
 static void free_lease(void *argument)
 {
@@ -343,7 +343,7 @@ static void free_lease(void *argument)
     atomic_fetch_sub(&node->kept, 1);
 }
 
-/* It is freed by a message, once the gateway has done with it and no nudge is on its way. */
+/* A message frees the lease, after the gateway is done and no other message is under way. */
 static int lease_completed(struct det_lease *lease, const struct det_component_end *end)
 {
     (void)end;
@@ -362,7 +362,7 @@ static void begin(void *argument)
     r = lease_supervise(
         lease->node->executor, lease, &(struct det_supervise_options){ .without_handle = true },
         NULL, NULL);
-    /* Without a handle and a timer of its own it needs no memory. */
+    /* Needs no memory, because the lease has neither a handle nor a timer. */
     det_assert(r == 0);
     if (lease->is_given)
         offer(lease, lease_given());
@@ -381,7 +381,8 @@ static void nudged(void *argument)
     struct det_lease *lease = argument;
 
     atomic_store(&lease->is_nudged, false);
-    if (lease->component.def && lease_is_ours((enum lease_state)lease->component.state))
+    if (det_component_is_supervised(&lease->component) &&
+        lease_is_ours((enum lease_state)det_component_state(&lease->component)))
         alarm_in(lease, 0);
 }
 
@@ -425,7 +426,7 @@ void det_lease_discard(struct det_lease *lease)
 void det_lease_begin(struct det_lease *lease, const struct det_grant *grant)
 {
     if (grant) {
-        lease->is_given = lease->is_held_told = true;
+        lease->is_given = lease->is_held_reported = true;
         atomic_store(&lease->token, grant->token);
         atomic_store(&lease->until, grant->until);
     }
@@ -441,7 +442,7 @@ void det_lease_lose(struct det_lease *lease)
 
 void det_lease_hurry(struct det_lease *lease)
 {
-    if (lease->component.state == LEASE_FREE && !lease->plan.is_once)
+    if (det_component_state(&lease->component) == LEASE_FREE && !lease->plan.is_once)
         alarm_in(lease, 0);
 }
 
@@ -470,19 +471,19 @@ void det_lease_abandon(struct det_lease *lease)
     det_lease_close(lease);
 }
 
-bool det_lease_is_held(struct det_lease *lease, uint64_t *ret_token)
+bool det_lease_is_held(struct det_lease *lease, uint64_t *ret_fence)
 {
     uint64_t token, again = atomic_load(&lease->token);
     det_time until;
 
-    /* A new token is written between the end of the old grant and that of the new one. */
+    /* The new token is written between the end of the old grant and that of the new one. */
     do {
         token = again;
         until = atomic_load(&lease->until);
         again = atomic_load(&lease->token);
     } while (token != again);
-    if (ret_token)
-        *ret_token = token;
+    if (ret_fence)
+        *ret_fence = token;
     return until > det_world_now(world_of(lease), DET_CLOCK_BOOT);
 }
 
@@ -492,12 +493,13 @@ static int check(const char *name, const struct det_lease_options *options, stru
 
     if (length == 0 || length > DET_ID_MAX)
         return det_error_set(
-            error, DET_ERR_INVALID, "the name of a lease has 1 to %d bytes", DET_ID_MAX);
+            error, DET_ERR_INVALID, "the name of a lease must have 1 to %d bytes", DET_ID_MAX);
     if (options->owner && (!*options->owner || strlen(options->owner) > DET_OWNER_GIVEN_MAX))
         return det_error_set(
-            error, DET_ERR_INVALID, "the owner of a lease has 1 to %d bytes", DET_OWNER_GIVEN_MAX);
+            error, DET_ERR_INVALID, "the owner of a lease must have 1 to %d bytes",
+            DET_OWNER_GIVEN_MAX);
     if (options->span < 0 || options->renewal < 0)
-        return det_error_set(error, DET_ERR_INVALID, "a span of time is negative");
+        return det_error_set(error, DET_ERR_INVALID, "a duration is negative");
     return det_reserved_check(options->reserved, "a lease", error);
 }
 
@@ -515,18 +517,18 @@ int det_lease_open(
     if (r < 0)
         return r;
     if (!runtime->ops->lease)
-        return det_error_set(reterr, DET_ERR_UNSUPPORTED, "this store has no leases");
+        return det_error_set(reterr, DET_ERR_UNSUPPORTED, "this store does not support leases");
     plan.span = filled.span ? filled.span : 30 * DET_SECOND;
     plan.renewal = filled.renewal ? filled.renewal : plan.span / 3;
     if (plan.renewal >= plan.span)
-        return det_error_set(reterr, DET_ERR_INVALID, "a lease is renewed within its span");
+        return det_error_set(reterr, DET_ERR_INVALID, "a lease must be renewed within its span");
     det_node_owner(runtime, filled.owner, owner);
     plan.owner = owner;
     plan.changed = filled.changed;
     plan.user = filled.user;
     r = det_lease_make(runtime->node, &plan, ret);
     if (r < 0)
-        return det_error_set(reterr, r, "no memory for a lease");
+        return det_error_set(reterr, r, "out of memory for a lease");
     atomic_fetch_add(&runtime->node->opened, 1);
     (*ret)->is_users = true;
     det_lease_begin(*ret, NULL);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lease_test.c - leases by name: one holder among many, and what becomes of it. Items are those of
- * the reference's section 7, holes those of its table 8.3. */
+/* lease_test.c - leases by name: one holder among many candidates. */
 #include "runtime/nodes_test.h"
 
 #define CANDIDATES 10
@@ -13,7 +12,7 @@ struct candidate {
     uint64_t token;
 };
 
-static void tell(void *user, bool is_held, uint64_t token)
+static void report(void *user, bool is_held, uint64_t token)
 {
     struct candidate *candidate = user;
 
@@ -26,14 +25,14 @@ static void tell(void *user, bool is_held, uint64_t token)
 static void apply(struct nodes *n, unsigned i, struct candidate *candidate)
 {
     struct det_lease_options options = {
-        .span = 9 * DET_SECOND, .owner = "candidate", .changed = tell, .user = candidate
+        .span = 9 * DET_SECOND, .owner = "candidate", .changed = report, .user = candidate
     };
 
     assert_int_equal(
         det_lease_open(n->runtime[i], "leader", &options, &candidate->lease, &n->error), 0);
 }
 
-/* Who has it; CANDIDATES: nobody. Never two. */
+/* Index of the holder; CANDIDATES: none. Fails the test if two hold the lease. */
 static unsigned holder_of(struct candidate *candidates)
 {
     unsigned found = CANDIDATES;
@@ -47,7 +46,7 @@ static unsigned holder_of(struct candidate *candidates)
     return found;
 }
 
-static void of_ten_candidates_one_has_it_and_keeps_it(void **unused)
+static void one_of_ten_candidates_gets_and_keeps_the_lease(void **unused)
 {
     struct nodes *n = nodes_open(CANDIDATES, (struct det_runtime_options){ 0 });
     struct candidate candidates[CANDIDATES] = { 0 };
@@ -70,7 +69,7 @@ static void of_ten_candidates_one_has_it_and_keeps_it(void **unused)
     nodes_close(n);
 }
 
-static void a_lease_that_lapses_is_taken_over_and_one_given_up_at_once(void **unused)
+static void a_lease_that_lapses_is_taken_over_and_a_released_one_at_once(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ .node = { .lease = DET_HOUR } });
     struct candidate candidates[CANDIDATES] = { 0 };
@@ -99,8 +98,8 @@ static void a_lease_that_lapses_is_taken_over_and_one_given_up_at_once(void **un
     nodes_close(n);
 }
 
-/* Hole 19: upstream whoever was the leader believes it until it hears otherwise. */
-static void hole_19_a_holder_that_slept_does_not_believe_that_it_holds(void **unused)
+/* A lease ends by the clock of its holder before it ends in the store. */
+static void a_holder_that_was_suspended_reports_its_lease_as_lost(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ .node = { .lease = DET_HOUR } });
     struct candidate candidates[CANDIDATES] = { 0 };
@@ -112,7 +111,7 @@ static void hole_19_a_holder_that_slept_does_not_believe_that_it_holds(void **un
     assert_true(det_lease_is_held(candidates[0].lease, &token));
     assert_int_equal(token, 1);
     det_sim_suspend(n->sim, 9 * DET_SECOND - 9 * DET_SECOND / 10);
-    /* Nothing has run since, and nobody was asked. */
+    /* Nothing has run since, and no callback was called. */
     assert_false(det_lease_is_held(candidates[0].lease, NULL));
     /* A renewal that is under way when its end comes brings it back, with the same number. */
     pass(n, DET_MINUTE);
@@ -121,8 +120,7 @@ static void hole_19_a_holder_that_slept_does_not_believe_that_it_holds(void **un
     nodes_close(n);
 }
 
-/* Hole 19: upstream it is asked for again after it was given up, and nobody uses it. */
-static void hole_19_what_is_given_up_is_not_asked_for_again(void **unused)
+static void a_released_lease_is_not_requested_again(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ .node = { .lease = DET_HOUR } });
     struct candidate candidates[CANDIDATES] = { 0 };
@@ -144,7 +142,7 @@ static void hole_19_what_is_given_up_is_not_asked_for_again(void **unused)
     nodes_close(n);
 }
 
-static void a_renewal_that_comes_too_late_for_us_is_a_loss_and_a_gain(void **unused)
+static void late_lease_renewal_is_a_loss_and_a_new_grant(void **unused)
 {
     struct nodes *n = nodes_open(1, (struct det_runtime_options){ .node = { .lease = DET_HOUR } });
     struct candidate candidates[CANDIDATES] = { 0 };
@@ -163,7 +161,7 @@ static void a_renewal_that_comes_too_late_for_us_is_a_loss_and_a_gain(void **unu
     nodes_close(n);
 }
 
-static void a_lease_whose_answer_was_lost_is_had_all_the_same(void **unused)
+static void lease_is_held_although_the_answer_was_lost(void **unused)
 {
     struct nodes *n = nodes_open(1, (struct det_runtime_options){ .node = { .lease = DET_HOUR } });
     struct candidate candidates[CANDIDATES] = { 0 };
@@ -180,7 +178,7 @@ static void a_lease_whose_answer_was_lost_is_had_all_the_same(void **unused)
 }
 
 /* Upstream two of the same name are one. */
-static void hole_8_two_that_say_the_same_name_are_two(void **unused)
+static void two_candidates_with_one_name_have_different_owners(void **unused)
 {
     struct nodes *n = nodes_open(1, (struct det_runtime_options){ .node = { .lease = DET_HOUR } });
     struct candidate candidates[CANDIDATES] = { 0 };
@@ -198,7 +196,7 @@ static void hole_8_two_that_say_the_same_name_are_two(void **unused)
     nodes_close(n);
 }
 
-static void a_lease_has_a_name_and_sane_options(void **unused)
+static void invalid_lease_name_and_options_are_refused(void **unused)
 {
     struct nodes *n = nodes_open(1, (struct det_runtime_options){ 0 });
     static const struct det_lease_options bad[] = {
@@ -238,7 +236,7 @@ static void a_node_that_gets_no_lease_is_not_opened(void **unused)
     n->store[0] = det_shared_node(n->shared);
     det_shared_fail(n->store[0], 1, true);
     assert_int_equal(det_runtime_open(n->store[0], &options, &runtime, &n->error), DET_ERR_IO);
-    assert_non_null(strstr(n->error.text, "does not give this node its lease"));
+    assert_non_null(strstr(n->error.text, "refuses this node its lease"));
     options.node.lease = options.node.renewal = DET_SECOND;
     assert_int_equal(det_runtime_open(n->store[0], &options, &runtime, &n->error), DET_ERR_INVALID);
     options.node.renewal = -1;
@@ -268,7 +266,7 @@ static void a_node_keeps_its_lease_and_gives_it_up_when_it_closes(void **unused)
     nodes_close(n);
 }
 
-static void a_node_without_its_lease_fires_nothing_until_it_has_it_again(void **unused)
+static void node_without_its_lease_fires_no_timers(void **unused)
 {
     struct nodes *n = nodes_open(1, (struct det_runtime_options){ 0 });
     struct det_instance instance;
@@ -283,7 +281,7 @@ static void a_node_without_its_lease_fires_nothing_until_it_has_it_again(void **
     det_shared_pause(n->store[0], false);
     pass(n, DET_SECOND);
     assert_int_equal(node_counts(n, 0).timeouts_fired, 1);
-    assert_int_equal(det_runtime_get(n->runtime[0], n->order, "o-1", &instance, NULL), 0);
+    assert_int_equal(det_runtime_get(n->runtime[0], n->order, "o-1", &instance, NULL, NULL), 0);
     assert_int_equal(instance.state, CANCELLED);
     nodes_close(n);
 }
@@ -291,17 +289,17 @@ static void a_node_without_its_lease_fires_nothing_until_it_has_it_again(void **
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_ten_candidates_one_has_it_and_keeps_it),
-        cmocka_unit_test(a_lease_that_lapses_is_taken_over_and_one_given_up_at_once),
-        cmocka_unit_test(hole_19_a_holder_that_slept_does_not_believe_that_it_holds),
-        cmocka_unit_test(hole_19_what_is_given_up_is_not_asked_for_again),
-        cmocka_unit_test(a_renewal_that_comes_too_late_for_us_is_a_loss_and_a_gain),
-        cmocka_unit_test(a_lease_whose_answer_was_lost_is_had_all_the_same),
-        cmocka_unit_test(hole_8_two_that_say_the_same_name_are_two),
-        cmocka_unit_test(a_lease_has_a_name_and_sane_options),
+        cmocka_unit_test(one_of_ten_candidates_gets_and_keeps_the_lease),
+        cmocka_unit_test(a_lease_that_lapses_is_taken_over_and_a_released_one_at_once),
+        cmocka_unit_test(a_holder_that_was_suspended_reports_its_lease_as_lost),
+        cmocka_unit_test(a_released_lease_is_not_requested_again),
+        cmocka_unit_test(late_lease_renewal_is_a_loss_and_a_new_grant),
+        cmocka_unit_test(lease_is_held_although_the_answer_was_lost),
+        cmocka_unit_test(two_candidates_with_one_name_have_different_owners),
+        cmocka_unit_test(invalid_lease_name_and_options_are_refused),
         cmocka_unit_test(a_node_that_gets_no_lease_is_not_opened),
         cmocka_unit_test(a_node_keeps_its_lease_and_gives_it_up_when_it_closes),
-        cmocka_unit_test(a_node_without_its_lease_fires_nothing_until_it_has_it_again),
+        cmocka_unit_test(node_without_its_lease_fires_no_timers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

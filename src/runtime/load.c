@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* load.c - an instance from the store into its resident.
+/* load.c - loads an instance from the store into its resident.
  *
- * It is read into an image first, without a lock, and then put in the place of what the resident
- * has, under the lock. Deadlines are data: they are taken as they are. An effect that runs, or
- * whose end is not recorded yet, is kept if the store still has it, and otherwise left to who has
+ * The instance is read into an image first, without a lock, and then replaces the resident's
+ * content under the lock. Deadlines are data and are taken unchanged. An effect that runs, or whose
+ * end is not recorded yet, is kept if the store still has it; otherwise its current user frees
  * it. */
 #include <string.h>
 
@@ -38,7 +38,7 @@ static int read_timer(void *context, const struct det_store_timer *row)
     size_t slot = slot_of(image->machine, row->timer);
     struct det_draft_timer *timer;
 
-    /* The definition has no such timers any more. */
+    /* The definition no longer has such timers. */
     if (slot >= det_timer_slots(image->machine) || (slot == 0 && !image->resident->own))
         return 0;
     timer = &image->timers[slot];
@@ -107,7 +107,7 @@ static int image_init(
     return image->loaded.data && image->timers ? 0 : DET_ERR_NO_MEMORY;
 }
 
-/* Whatever is left in it was not put to use. */
+/* Frees everything that was not moved to the resident. */
 static void image_deinit(struct image *image)
 {
     const struct det_allocator *allocator = image->runtime->allocator;
@@ -152,7 +152,7 @@ static void install_timer(struct image *image, struct det_shard *shard, size_t s
     det_armed_disarm(image->runtime, armed);
     if (!timer->is_set)
         return;
-    /* The place that was reserved for it is not needed when it has one. */
+    /* The reserved place is not needed if the timer has one. */
     if (armed->has_place)
         shard->promised--;
     armed->has_place = true;
@@ -169,7 +169,7 @@ static void install_timer(struct image *image, struct det_shard *shard, size_t s
     armed->value = timer->value;
     armed->reason = timer->reason;
     timer->value = timer->reason = NULL;
-    /* What the store failed goes on where it was: loading is no new beginning. */
+    /* Attempts that failed in the store continue: a load does not reset them. */
     if (det_armed_is_set(&before) && before.visit == armed->visit &&
         before.deadline == armed->deadline && before.next == armed->next) {
         armed->tries = before.tries;
@@ -177,7 +177,7 @@ static void install_timer(struct image *image, struct det_shard *shard, size_t s
     }
 }
 
-static bool is_under_way(const struct det_effect_run *effect_run)
+static bool is_running_now(const struct det_effect_run *effect_run)
 {
     return effect_run->state == DET_EFFECT_RUN_RUNNING ||
            effect_run->state == DET_EFFECT_RUN_ENDING;
@@ -198,14 +198,14 @@ static struct det_effect_run *find_alive(
     return NULL;
 }
 
-/* The store does not have it: those in somebody's hands are left to them. */
+/* Effects that are not in the store: those in use are left to their users. */
 static void forget(
     struct det_runtime *runtime, struct det_shard *shard, struct det_effect_run *effect_run)
 {
     det_list_remove(&effect_run->node);
     if (effect_run->state != DET_EFFECT_RUN_DEAD && !effect_run->row.is_foreign)
         atomic_fetch_sub(&runtime->effect_runs, 1);
-    if (is_under_way(effect_run) && !det_heap_contains(&effect_run->due.node))
+    if (is_running_now(effect_run) && !det_heap_contains(&effect_run->due.node))
         effect_run->is_gone = true;
     else if (effect_run->state == DET_EFFECT_RUN_DEAD)
         det_effect_run_close(runtime, effect_run);
@@ -226,11 +226,11 @@ static void install_effect_run(
         return;
     }
     more->open_count++;
-    /* One that runs here, and is another node's by now, is over for us. */
+    /* An effect that runs here and belongs to another node now is over for this node. */
     known = effect_run->row.is_foreign ? NULL : find_alive(old, effect_run);
-    if (known && !is_under_way(known))
+    if (known && !is_running_now(known))
         det_effect_run_take_over(effect_run, known);
-    if (known && is_under_way(known)) {
+    if (known && is_running_now(known)) {
         det_list_remove(&known->node);
         det_list_append(&more->effect_runs, &known->node);
         det_effect_run_drop(image->runtime, shard, effect_run);
@@ -305,11 +305,11 @@ int det_resident_load(
         other = r == 0 ? before : image.loaded.instance;
         det_shard_unlock(runtime, shard);
     }
-    /* Of two handles one is kept. */
+    /* The resident has a handle already: releases one of the two. */
     if (other && other != resident->handle)
         runtime->ops->release(runtime->store, other);
     image_deinit(&image);
-    /* When it is due does not matter here: the loop looks once, and then knows. */
+    /* The exact time does not matter: the loop makes one pass, and then knows. */
     det_due_kick(runtime, is_due ? INT64_MIN : DET_NEVER);
     return r;
 }

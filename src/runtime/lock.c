@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lock.c - an instance for oneself; and sends that meet the locks of others.
+/* lock.c - exclusive access to an instance; and sends to instances that another holder has locked.
  *
- * A lock is asked for on the caller's thread, and kept by a lease on the loop, which begins as
- * held. It is given up on the caller's thread too, so that it is free when det_lock_close() has
- * returned. Every acquisition has an owner of its own: opening it twice in one process is a lock
- * and a wait. */
+ * A lock is acquired on the caller's thread, and kept by a lease on the loop, which starts as held.
+ * It is released on the caller's thread, too, so it is free when det_lock_close() returns. Every
+ * acquisition has its own owner: opening a lock twice in one process waits. */
 #include <detent/lock.h>
 
 #include <stdio.h>
@@ -21,7 +20,7 @@
 
 #define JITTER_DEFAULT 10
 #define JITTER_MAX     90
-/* A wait. */
+/* A value of `wait`. */
 #define NOT_AT_ALL (-1)
 
 struct det_lock {
@@ -47,7 +46,8 @@ const struct det_lock_options det_lock_long_running = {
     .wait = 30 * DET_SECOND,
 };
 
-struct det_lock_options det_lock_filled(const struct det_lock_options *options)
+/* The options with defaults filled in; NULL: all defaults. */
+static struct det_lock_options fill_options(const struct det_lock_options *options)
 {
     struct det_lock_options filled = options ? *options : det_lock_default;
 
@@ -66,14 +66,15 @@ struct det_lock_options det_lock_filled(const struct det_lock_options *options)
     return filled;
 }
 
-int det_lock_check(const struct det_lock_options *filled, struct det_error *reterr)
+static int check_options(const struct det_lock_options *filled, struct det_error *reterr)
 {
     if (filled->span < 0 || filled->wait < -1 || filled->retry < 0 || filled->renewal < 0)
-        return det_error_set(reterr, DET_ERR_INVALID, "a span of time is negative");
+        return det_error_set(reterr, DET_ERR_INVALID, "a duration is negative");
     if (filled->renewal >= filled->span)
-        return det_error_set(reterr, DET_ERR_INVALID, "a lock is renewed within its span");
+        return det_error_set(reterr, DET_ERR_INVALID, "a lock must be renewed within its span");
     if (filled->jitter_percent > JITTER_MAX)
-        return det_error_set(reterr, DET_ERR_INVALID, "jitter_percent is at most %d", JITTER_MAX);
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "jitter_percent must be at most %d", JITTER_MAX);
     return det_reserved_check(filled->reserved, "a lock", reterr);
 }
 
@@ -95,7 +96,7 @@ static uint64_t wakes_seen(struct det_node *node)
     return wakes;
 }
 
-/* Until somebody has given up a lock, or a while has passed: 0. DET_ERR_TIMEOUT at the deadline. */
+/* Waits until a lock was released or `retry` has passed: 0. DET_ERR_TIMEOUT at the deadline. */
 static int wait_for_wake(struct det_node *node, uint64_t seen, det_time retry, det_time deadline)
 {
     struct det_world *world = node->runtime->world;
@@ -115,7 +116,7 @@ static int wait_for_wake(struct det_node *node, uint64_t seen, det_time retry, d
     return r == DET_ERR_TIMEOUT ? 0 : r;
 }
 
-static int tell_locked(
+static int fail_locked(
     const char *machine, const char *instance, const struct det_store_lease *lease,
     struct det_error *reterr)
 {
@@ -129,28 +130,30 @@ static int tell_locked(
     return DET_ERR_LOCKED;
 }
 
-/* What may be otherwise in a moment. */
+/* Errors that may pass soon. */
 static bool is_passing(int r)
 {
     return r == DET_ERR_LOCKED || r == DET_ERR_IO || r == DET_ERR_TIMEOUT || r == DET_ERR_BUSY;
 }
 
-static int tell_failure(
+static int fail_lock(
     const struct det_lease_plan *plan, int r, const struct det_store_lease *lease,
     struct det_error *reterr)
 {
     const char *machine = plan->machine->name;
 
     if (r == DET_ERR_LOCKED)
-        return tell_locked(machine, plan->name, lease, reterr);
+        return fail_locked(machine, plan->name, lease, reterr);
     if (r == DET_ERR_NOT_FOUND)
-        return det_error_set(reterr, r, "there is no %s %s; start it first", machine, plan->name);
+        return det_error_set(
+            reterr, r, "%s %s does not exist; start it first", machine, plan->name);
     return det_error_set(
         reterr, r, "%s %s cannot be locked: %s", machine, plan->name, det_error_text(r));
 }
 
-/* Asks until it is had, or the deadline; at least once, which tells who has it. */
-static int ask(
+/* Requests the lock from the store until it is acquired or the deadline passes; at least once,
+ * which returns the holder. */
+static int request_lock(
     struct det_runtime *runtime, const struct det_lease_plan *plan,
     const struct det_lock_options *options, det_time deadline, struct det_grant *ret,
     struct det_error *reterr)
@@ -176,13 +179,13 @@ static int ask(
     if (r < 0 && w < 0 && w != DET_ERR_TIMEOUT)
         return det_error_set(reterr, w, "waiting for a lock: %s", det_error_text(w));
     if (r < 0)
-        return tell_failure(plan, r, &lease, reterr);
+        return fail_lock(plan, r, &lease, reterr);
     ret->token = lease.token;
     ret->sequence = lease.sequence;
     return 0;
 }
 
-/* After those of this process who asked before. */
+/* After the earlier requests of this process. */
 static int acquire(
     struct det_runtime *runtime, const struct det_lease_plan *plan,
     const struct det_lock_options *options, struct det_grant *ret, struct det_error *reterr)
@@ -194,7 +197,7 @@ static int acquire(
     if (options->wait > 0)
         r = det_lock_queue_enter(runtime->node, &waiter, deadline);
     if (r == 0 || r == DET_ERR_TIMEOUT)
-        r = ask(runtime, plan, options, deadline, ret, reterr);
+        r = request_lock(runtime, plan, options, deadline, ret, reterr);
     else
         det_error_set(reterr, r, "waiting for a lock: %s", det_error_text(r));
     det_lock_queue_leave(runtime->node, &waiter);
@@ -211,13 +214,13 @@ static void release(struct det_runtime *runtime, const struct det_lease_plan *pl
         &(struct det_store_lease_change){
             .verb = DET_LEASE_RELEASE, .name = plan->name, .owner = plan->owner, .token = token },
         &lease);
-    /* What the store could not be told it will find out by itself. */
+    /* If the store cannot be reached, the lock lapses there. */
     (void)r;
     det_node_wake(runtime->node);
 }
 
-/* Whoever had the lock before may have moved the instance: then what is in memory is old. The
- * machine is served by now. */
+/* The previous holder may have changed the instance, so the resident is stale. The machine is
+ * served already. */
 static void freshen(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     uint64_t sequence)
@@ -258,7 +261,7 @@ static struct det_lease_plan plan_of_send(
 int det_send_lock_enter(struct det_send_lock *lock, struct det_error *reterr)
 {
     struct det_runtime *runtime = lock->runtime;
-    struct det_lock_options options = det_lock_filled(runtime->options.lock);
+    struct det_lock_options options = fill_options(runtime->options.lock);
     struct det_lease_plan plan;
     struct det_grant grant;
     int r;
@@ -287,28 +290,28 @@ void det_lock_explain(
 
     r = runtime->ops->lock(
         runtime->store, machine,
-        &(struct det_store_lease_change){ .verb = DET_LEASE_LOOK, .name = instance }, &lease);
+        &(struct det_store_lease_change){ .verb = DET_LEASE_READ, .name = instance }, &lease);
     if (r == 0 && *lease.owner)
-        tell_locked(machine->name, instance, &lease, reterr);
+        fail_locked(machine->name, instance, &lease, reterr);
 }
 
-/* Somebody else has the lock: who, and until when; then waits for a change. */
+/* Another holder has the lock: fills in the holder and the end; then waits for a change. */
 static bool wait_unlocked(struct det_send_lock *lock, struct det_error *reterr)
 {
     struct det_runtime *runtime = lock->runtime;
-    struct det_lock_options options = det_lock_filled(runtime->options.lock);
+    struct det_lock_options options = fill_options(runtime->options.lock);
     uint64_t seen = wakes_seen(runtime->node);
     struct det_store_lease lease = { 0 };
     int r;
 
     r = runtime->ops->lock(
         runtime->store, lock->machine,
-        &(struct det_store_lease_change){ .verb = DET_LEASE_LOOK, .name = lock->instance }, &lease);
+        &(struct det_store_lease_change){ .verb = DET_LEASE_READ, .name = lock->instance }, &lease);
     if (r == 0 && !*lease.owner)
         return true;
     if (!lock->until)
         lock->until = deadline_of(runtime, &options);
-    tell_locked(lock->machine->name, lock->instance, &lease, reterr);
+    fail_locked(lock->machine->name, lock->instance, &lease, reterr);
     if (lock->is_hasty)
         return false;
     r = wait_for_wake(
@@ -324,7 +327,7 @@ bool det_send_lock_leave(struct det_send_lock *lock, int result, struct det_erro
 
     if (!lock->is_ours)
         return result == DET_ERR_LOCKED && wait_unlocked(lock, reterr);
-    options = det_lock_filled(lock->runtime->options.lock);
+    options = fill_options(lock->runtime->options.lock);
     plan = plan_of_send(lock, &options);
     release(lock->runtime, &plan, lock->fence);
     lock->is_ours = false;
@@ -371,7 +374,7 @@ static int open_lock(struct det_lock *lock, struct det_error *reterr)
     plan.user = lock;
     r = det_lease_make(lock->runtime->node, &plan, &lock->lease);
     if (r < 0)
-        return det_error_set(reterr, r, "no memory for a lock");
+        return det_error_set(reterr, r, "out of memory for a lock");
     r = acquire(lock->runtime, &plan, &lock->options, &grant, reterr);
     if (r < 0) {
         det_lease_discard(lock->lease);
@@ -383,7 +386,8 @@ static int open_lock(struct det_lock *lock, struct det_error *reterr)
     return 0;
 }
 
-/* Not for a user any more who closes the runtime: he can close no lock that he does not have. */
+/* A caller that closes the runtime cannot close a lock that was not returned to it, so the lock is
+ * not counted. */
 static int count_opened(struct det_lock *lock, struct det_error *reterr)
 {
     struct det_node *node = lock->runtime->node;
@@ -410,10 +414,10 @@ static int check_instance(
     struct det_served *served;
 
     if (!runtime->ops->lock)
-        return det_error_set(reterr, DET_ERR_UNSUPPORTED, "this store has no locks");
+        return det_error_set(reterr, DET_ERR_UNSUPPORTED, "this store does not support locks");
     if (!det_store_id_is_valid(instance))
         return det_error_set(
-            reterr, DET_ERR_INVALID, "an id has 1 to %d characters of A-Z a-z 0-9 . _ : -",
+            reterr, DET_ERR_INVALID, "an id must have 1 to %d characters of A-Z a-z 0-9 . _ : -",
             DET_ID_MAX);
     return det_served_get(runtime, machine, reterr, &served);
 }
@@ -430,7 +434,7 @@ static int make_lock(
         return r;
     lock = DET_NEW(runtime->allocator, struct det_lock);
     if (!lock)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a lock");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for a lock");
     lock->runtime = runtime;
     lock->machine = machine;
     lock->options = *filled;
@@ -451,11 +455,11 @@ int det_lock_open(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const struct det_lock_options *options, struct det_lock **ret, struct det_error *reterr)
 {
-    struct det_lock_options filled = det_lock_filled(options);
+    struct det_lock_options filled = fill_options(options);
     int r;
 
     det_assert(runtime && machine && instance && ret);
-    r = det_lock_check(&filled, reterr);
+    r = check_options(&filled, reterr);
     if (r < 0)
         return r;
     det_node_enter(runtime->node);
@@ -477,7 +481,7 @@ void det_lock_close(struct det_lock *lock)
     DET_DELETE(lock->runtime->allocator, lock);
 }
 
-static int tell_lost(const struct det_lock *lock, struct det_error *reterr)
+static int fail_lost(const struct det_lock *lock, struct det_error *reterr)
 {
     return det_error_set(
         reterr, DET_ERR_LOCK_LOST, "%s %s: the lock with the number %llu was lost",
@@ -486,7 +490,7 @@ static int tell_lost(const struct det_lock *lock, struct det_error *reterr)
 
 int det_lock_send_all(
     struct det_lock *lock, const void *const *events, size_t count,
-    const struct det_send_options *options, struct det_sent *ret)
+    const struct det_send_options *options, struct det_sent *ret, struct det_error *reterr)
 {
     struct det_send_all send = { .runtime = lock->runtime,
                                  .machine = lock->machine,
@@ -497,28 +501,29 @@ int det_lock_send_all(
     int r = DET_ERR_LOCK_LOST;
 
     if (det_lock_is_held(lock))
-        r = det_send_under(&send, options, ret);
+        r = det_send_under(&send, options, ret, reterr);
     if (r != DET_ERR_LOCK_LOST)
         return r;
     det_lease_lose(lock->lease);
     if (lock->options.on_lost == DET_LOCK_LOST_FAIL_FAST)
-        return tell_lost(lock, options ? options->error : NULL);
+        return fail_lost(lock, reterr);
     send.fence = 0;
-    return det_send_under(&send, options, ret);
+    return det_send_under(&send, options, ret, reterr);
 }
 
 int det_lock_send(
     struct det_lock *lock, const void *event, const struct det_send_options *options,
-    struct det_sent *ret)
+    struct det_sent *ret, struct det_error *reterr)
 {
-    return det_lock_send_all(lock, &event, 1, options, ret);
+    return det_lock_send_all(lock, &event, 1, options, ret, reterr);
 }
 
-int det_lock_get(struct det_lock *lock, struct det_instance *ret, void *ret_data)
+int det_lock_get(
+    struct det_lock *lock, struct det_instance *ret, void *ret_data, struct det_error *reterr)
 {
     if (lock->options.on_lost == DET_LOCK_LOST_FAIL_FAST && !det_lock_is_held(lock))
-        return DET_ERR_LOCK_LOST;
-    return det_runtime_get(lock->runtime, lock->machine, lock->instance, ret, ret_data);
+        return fail_lost(lock, reterr);
+    return det_runtime_get(lock->runtime, lock->machine, lock->instance, ret, ret_data, reterr);
 }
 
 uint64_t det_lock_fence(const struct det_lock *lock)

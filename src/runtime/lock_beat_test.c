@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lock_beat_test.c - locks that are renewed: how often, for how long, and what is told when one is
- * lost. Items are those of the reference's section 7, holes those of its table 8.3. */
+/* lock_beat_test.c - renewal of locks: intervals, duration, and the report of a loss. */
 #include "runtime/nodes_test.h"
 
 #define NOT_AT_ALL (-1)
 
 static const struct det_lock_options brief = { .span = 10 * DET_SECOND, .wait = 5 * DET_SECOND };
 
-static void a_heartbeat_renews_it_and_ends_with_it(void **unused)
+static void heartbeat_renews_the_lock_and_ends_with_it(void **unused)
 {
     struct nodes *n = nodes_open(1, (struct det_runtime_options){ .node = { .lease = DET_HOUR } });
     struct det_lock_options options = { .span = 3 * DET_SECOND, .renewal = DET_SECOND };
@@ -33,7 +32,7 @@ static void a_heartbeat_renews_it_and_ends_with_it(void **unused)
     nodes_close(n);
 }
 
-static void the_beats_of_a_heart_are_apart_by_more_and_less_than_the_renewal(void **unused)
+static void heartbeat_intervals_are_jittered_around_the_renewal(void **unused)
 {
     struct nodes *n = nodes_open(1, (struct det_runtime_options){ .node = { .lease = DET_HOUR } });
     struct det_lock_options options = { .span = 40 * DET_SECOND,
@@ -65,7 +64,7 @@ static void count_lost(void *user)
     ++*(unsigned *)user;
 }
 
-static void fail_fast_ends_sends_and_reads_and_says_so_once(void **unused)
+static void fail_fast_refuses_sends_and_reads_and_reports_the_loss_once(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     unsigned lost = 0;
@@ -82,14 +81,14 @@ static void fail_fast_ends_sends_and_reads_and_says_so_once(void **unused)
     pass(n, brief.span - brief.span / 10 - 1);
     assert_true(det_lock_is_held(lock));
     assert_int_equal(lost, 0);
-    /* Before anybody else can have it. */
+    /* Before another holder is possible. */
     pass(n, 1);
     assert_false(det_lock_is_held(lock));
     assert_int_equal(try_lock(n, 1, "o-1", NOT_AT_ALL), DET_ERR_LOCKED);
     assert_int_equal(lost, 1);
     assert_int_equal(lock_kind(n, lock, PING), DET_ERR_LOCK_LOST);
     assert_string_equal(n->error.text, "order o-1: the lock with the number 1 was lost");
-    assert_int_equal(det_lock_get(lock, &instance, NULL), DET_ERR_LOCK_LOST);
+    assert_int_equal(det_lock_get(lock, &instance, NULL, NULL), DET_ERR_LOCK_LOST);
     det_shared_pause(n->store[0], false);
     pass(n, DET_HOUR);
     assert_false(det_lock_is_held(lock));
@@ -98,7 +97,7 @@ static void fail_fast_ends_sends_and_reads_and_says_so_once(void **unused)
     nodes_close(n);
 }
 
-static void continue_calls_back_once_and_goes_on_without_a_lock(void **unused)
+static void continue_calls_back_once_and_continues_without_a_lock(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ .lock = &det_lock_fast });
     unsigned lost = 0;
@@ -117,7 +116,7 @@ static void continue_calls_back_once_and_goes_on_without_a_lock(void **unused)
     det_shared_pause(n->store[0], false);
     assert_int_equal(lock_kind(n, lock, PING), 0);
     assert_int_equal(n->sent.sequence, 1);
-    assert_int_equal(det_lock_get(lock, &instance, NULL), 0);
+    assert_int_equal(det_lock_get(lock, &instance, NULL, NULL), 0);
     assert_int_equal(instance.sequence, 1);
     /* It is one of the others now. */
     other = node_lock(n, 1, "o-1", &brief);
@@ -130,8 +129,7 @@ static void continue_calls_back_once_and_goes_on_without_a_lock(void **unused)
     nodes_close(n);
 }
 
-/* Hole 21: upstream any failure of the store is the loss of the lock. */
-static void hole_21_a_store_that_fails_for_a_while_does_not_cost_the_lock(void **unused)
+static void a_lock_survives_a_temporary_store_failure(void **unused)
 {
     struct nodes *n = nodes_open(1, (struct det_runtime_options){ .node = { .lease = DET_HOUR } });
     unsigned lost = 0;
@@ -165,11 +163,11 @@ static void hole_21_a_store_that_fails_for_a_while_does_not_cost_the_lock(void *
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_heartbeat_renews_it_and_ends_with_it),
-        cmocka_unit_test(the_beats_of_a_heart_are_apart_by_more_and_less_than_the_renewal),
-        cmocka_unit_test(fail_fast_ends_sends_and_reads_and_says_so_once),
-        cmocka_unit_test(continue_calls_back_once_and_goes_on_without_a_lock),
-        cmocka_unit_test(hole_21_a_store_that_fails_for_a_while_does_not_cost_the_lock),
+        cmocka_unit_test(heartbeat_renews_the_lock_and_ends_with_it),
+        cmocka_unit_test(heartbeat_intervals_are_jittered_around_the_renewal),
+        cmocka_unit_test(fail_fast_refuses_sends_and_reads_and_reports_the_loss_once),
+        cmocka_unit_test(continue_calls_back_once_and_continues_without_a_lock),
+        cmocka_unit_test(a_lock_survives_a_temporary_store_failure),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

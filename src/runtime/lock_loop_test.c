@@ -2,8 +2,8 @@
  * Copyright the detent authors */
 
 /* lock_loop_test.c - locks and what the loop does: timers and products that meet one, a loop of the
- * user's, a runtime that closes around one, one that lapses during the send that it was taken for.
- */
+ * user's, a runtime that closes around one, one that lapses during the send that it was taken
+ * for. */
 #include "runtime/nodes_test.h"
 
 static const struct det_lock_options hourly = { .span = DET_HOUR };
@@ -12,11 +12,11 @@ static unsigned state_of(struct nodes *n, const char *id)
 {
     struct det_instance instance;
 
-    assert_int_equal(det_runtime_get(n->runtime[0], n->order, id, &instance, NULL), 0);
+    assert_int_equal(det_runtime_get(n->runtime[0], n->order, id, &instance, NULL, NULL), 0);
     return instance.state;
 }
 
-static void a_timer_that_meets_a_lock_fires_when_it_is_free_and_nobody_is_troubled(void **unused)
+static void a_timer_of_a_locked_instance_fires_later_without_an_incident(void **unused)
 {
     struct nodes *n = nodes_open(1, (struct det_runtime_options){ 0 });
     struct det_lock *lock;
@@ -30,11 +30,11 @@ static void a_timer_that_meets_a_lock_fires_when_it_is_free_and_nobody_is_troubl
     pass(n, DET_SECOND);
     assert_int_equal(state_of(n, "o-1"), CANCELLED);
     assert_int_equal(node_counts(n, 0).timeouts_fired, 1);
-    assert_int_equal(n->control.troubles, 0);
+    assert_int_equal(n->control.incidents, 0);
     nodes_close(n);
 }
 
-static void a_timer_that_is_cleared_under_the_lock_does_not_fire_afterwards(void **unused)
+static void timer_cleared_under_the_lock_does_not_fire(void **unused)
 {
     struct nodes *n = nodes_open(1, (struct det_runtime_options){ 0 });
     struct det_lock *lock;
@@ -60,7 +60,7 @@ static void a_product_that_meets_a_lock_is_taken_when_it_is_free(void **unused)
     (void)unused;
     assert_int_equal(node_start(n, 0, "o-1"), 0);
     lock = node_lock(n, 0, "o-1", &hourly);
-    assert_int_equal(det_lock_send(lock, &event, NULL, NULL), 0);
+    assert_int_equal(det_lock_send(lock, &event, NULL, NULL, NULL), 0);
     pass(n, 9 * DET_MINUTE);
     assert_int_equal(n->control.effects, 1);
     assert_int_equal(state_of(n, "o-1"), CHARGING);
@@ -68,12 +68,12 @@ static void a_product_that_meets_a_lock_is_taken_when_it_is_free(void **unused)
     pass(n, DET_SECOND);
     assert_int_equal(state_of(n, "o-1"), PAID);
     assert_int_equal(n->control.effects, 1);
-    assert_int_equal(n->control.troubles, 0);
+    assert_int_equal(n->control.incidents, 0);
     nodes_close(n);
 }
 
-/* Whoever waits in the loop's own thread turns it when it likes; asking needs no turn. */
-static void with_a_loop_of_the_users_a_lock_is_had_without_a_turn(void **unused)
+/* A caller on the loop's own thread turns it as needed; requesting the lock needs no turn. */
+static void user_loop_needs_no_turn_to_acquire_a_lock(void **unused)
 {
     struct nodes *n = nodes_open(0, (struct det_runtime_options){ 0 });
     struct det_world *world = det_sim_world(n->sim);
@@ -97,7 +97,7 @@ static void with_a_loop_of_the_users_a_lock_is_had_without_a_turn(void **unused)
     nodes_close(n);
 }
 
-static void a_passive_runtime_locks_too(void **unused)
+static void passive_runtime_can_lock(void **unused)
 {
     struct nodes *n = nodes_open(1, (struct det_runtime_options){ .is_passive = true });
     struct det_lock *lock;
@@ -130,7 +130,7 @@ static int submit(struct nodes *n, unsigned i)
     return send.result;
 }
 
-static void what_is_submitted_does_not_wait_for_a_lock(void **unused)
+static void submissions_do_not_wait_for_a_lock(void **unused)
 {
     struct nodes *n = nodes_open(1, (struct det_runtime_options){ 0 });
     struct det_lock *lock;
@@ -157,7 +157,7 @@ static void leave_one_open(void *argument)
     det_runtime_close(n->runtime[0]);
 }
 
-static void a_runtime_is_not_closed_around_a_lock(void **unused)
+static void closing_a_runtime_with_an_open_lock_aborts(void **unused)
 {
     struct nodes *n = nodes_open(1, (struct det_runtime_options){ 0 });
 
@@ -167,8 +167,8 @@ static void a_runtime_is_not_closed_around_a_lock(void **unused)
     nodes_close(n);
 }
 
-/* The wall clock is nobody's business here. */
-static void a_clock_that_is_set_neither_costs_nor_prolongs_a_lock(void **unused)
+/* The wall clock has no effect here. */
+static void clock_change_neither_ends_nor_prolongs_a_lock(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     struct det_lock_options options = { .span = 10 * DET_SECOND };
@@ -221,7 +221,7 @@ static int send_slowly(struct nodes *n, unsigned times)
     return r;
 }
 
-static void a_send_that_loses_the_lock_of_its_own_is_decided_once_more(void **unused)
+static void send_that_loses_its_own_lock_is_retried_once(void **unused)
 {
     struct nodes *n = nodes_open(
         2, (struct det_runtime_options){ .locking = DET_LOCKING_LEASE,
@@ -242,15 +242,15 @@ static void a_send_that_loses_the_lock_of_its_own_is_decided_once_more(void **un
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_timer_that_meets_a_lock_fires_when_it_is_free_and_nobody_is_troubled),
-        cmocka_unit_test(a_timer_that_is_cleared_under_the_lock_does_not_fire_afterwards),
+        cmocka_unit_test(a_timer_of_a_locked_instance_fires_later_without_an_incident),
+        cmocka_unit_test(timer_cleared_under_the_lock_does_not_fire),
         cmocka_unit_test(a_product_that_meets_a_lock_is_taken_when_it_is_free),
-        cmocka_unit_test(with_a_loop_of_the_users_a_lock_is_had_without_a_turn),
-        cmocka_unit_test(a_passive_runtime_locks_too),
-        cmocka_unit_test(what_is_submitted_does_not_wait_for_a_lock),
-        cmocka_unit_test(a_runtime_is_not_closed_around_a_lock),
-        cmocka_unit_test(a_clock_that_is_set_neither_costs_nor_prolongs_a_lock),
-        cmocka_unit_test(a_send_that_loses_the_lock_of_its_own_is_decided_once_more),
+        cmocka_unit_test(user_loop_needs_no_turn_to_acquire_a_lock),
+        cmocka_unit_test(passive_runtime_can_lock),
+        cmocka_unit_test(submissions_do_not_wait_for_a_lock),
+        cmocka_unit_test(closing_a_runtime_with_an_open_lock_aborts),
+        cmocka_unit_test(clock_change_neither_ends_nor_prolongs_a_lock),
+        cmocka_unit_test(send_that_loses_its_own_lock_is_retried_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lock_queue.c - those of this process that wait for the same lock, in the order of asking. Only
- * the first of them asks the store, so that a lock that is given up costs one question, however
- * many wait for it. */
+/* lock_queue.c - the threads of this process that wait for the same lock, in the order of requests.
+ * Only the first queries the store, so a released lock costs one request for any number of waiting
+ * threads. */
 #include "runtime/node.h"
 
 #include "base/assert.h"
@@ -15,7 +15,7 @@ static bool is_same(const struct det_lock_waiter *a, const struct det_lock_waite
     return a->machine == b->machine && strcmp(a->instance, b->instance) == 0;
 }
 
-/* The next one that waits for the same, from `link` on; NULL: none. Mutex held. */
+/* The next waiter for the same lock, from `link` on; NULL: none. Mutex held. */
 static struct det_lock_waiter *find_same(
     const struct det_node *node, struct det_list *link, const struct det_lock_waiter *waiter)
 {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lock_test.c - locks of instances: who has one, who waits, who has lost it. Items are those of the
- * reference's section 7, holes those of its table 8.3. */
+/* lock_test.c - locks of instances: acquisition, waiting, loss and fencing. */
 #include "runtime/nodes_test.h"
 
 #define NOT_AT_ALL (-1)
 
 static const struct det_lock_options brief = { .span = 10 * DET_SECOND, .wait = 5 * DET_SECOND };
 
-static void a_free_lock_is_had_and_a_taken_one_says_by_whom_and_until_when(void **unused)
+static void taken_lock_reports_its_holder_and_end(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     struct det_lock *lock;
@@ -28,9 +27,8 @@ static void a_free_lock_is_had_and_a_taken_one_says_by_whom_and_until_when(void 
     nodes_close(n);
 }
 
-/* Hole 8: upstream, two of one node both have it, and the first to leave frees it under the other.
- */
-static void hole_8_two_of_one_node_are_two_owners(void **unused)
+/* The owner of a lock is the lock handle, not the node. */
+static void two_locks_of_one_node_have_different_owners(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     struct det_lock *lock;
@@ -46,7 +44,7 @@ static void hole_8_two_of_one_node_are_two_owners(void **unused)
     nodes_close(n);
 }
 
-static void a_lock_that_has_lapsed_is_had_by_others(void **unused)
+static void lapsed_lock_is_granted_to_others(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     struct det_lock *lock, *next;
@@ -82,7 +80,7 @@ static void a_lock_needs_an_instance_and_sane_options(void **unused)
 
     (void)unused;
     assert_int_equal(try_lock(n, 0, "o-1", NOT_AT_ALL), DET_ERR_NOT_FOUND);
-    assert_string_equal(n->error.text, "there is no order o-1; start it first");
+    assert_string_equal(n->error.text, "order o-1 does not exist; start it first");
     assert_int_equal(try_lock(n, 0, "o 1", NOT_AT_ALL), DET_ERR_INVALID);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(
@@ -92,7 +90,7 @@ static void a_lock_needs_an_instance_and_sane_options(void **unused)
     nodes_close(n);
 }
 
-/* Somebody who gives up a lock after a while. */
+/* A holder that releases a lock after a while. */
 struct later {
     struct nodes *nodes;
     struct det_lock *lock;
@@ -107,7 +105,7 @@ static void close_later(void *argument)
     det_lock_close(later->lock);
 }
 
-static void who_waits_has_it_as_soon_as_it_is_given_up(void **unused)
+static void a_waiter_gets_the_lock_as_soon_as_it_is_released(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     struct det_world *world = det_sim_world(n->sim);
@@ -128,7 +126,7 @@ static void who_waits_has_it_as_soon_as_it_is_given_up(void **unused)
     nodes_close(n);
 }
 
-static void who_waits_in_vain_is_told_by_whom(void **unused)
+static void a_failed_wait_names_the_holder(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     struct det_lock *lock;
@@ -147,7 +145,7 @@ static void who_waits_in_vain_is_told_by_whom(void **unused)
     nodes_close(n);
 }
 
-static void under_a_lock_nobody_else_comes_in_between(void **unused)
+static void under_a_lock_no_other_sender_interferes(void **unused)
 {
     struct nodes *n = nodes_open(
         2, (struct det_runtime_options){ .lock = &(struct det_lock_options){ .wait = -1 } });
@@ -160,16 +158,16 @@ static void under_a_lock_nobody_else_comes_in_between(void **unused)
     assert_int_equal(node_start(n, 0, "o-1"), 0);
     lock = node_lock(n, 1, "o-1", &brief);
     assert_int_equal(lock_kind(n, lock, PING), 0);
-    assert_int_equal(det_lock_get(lock, &instance, NULL), 0);
+    assert_int_equal(det_lock_get(lock, &instance, NULL, NULL), 0);
     assert_int_equal(instance.sequence, 1);
     assert_int_equal(node_send(n, 0, "o-1", PING), DET_ERR_LOCKED);
     assert_int_equal(strncmp(n->error.holder, n->store[1]->owner, 32), 0);
     assert_int_equal(node_send(n, 1, "o-1", PING), DET_ERR_LOCKED);
     assert_int_equal(
-        det_runtime_cancel(n->runtime[0], n->order, "o-1", "no", NULL, NULL), DET_ERR_LOCKED);
-    assert_int_equal(det_lock_send_all(lock, two, 2, NULL, &n->sent), 0);
+        det_runtime_cancel(n->runtime[0], n->order, "o-1", "no", NULL, NULL, NULL), DET_ERR_LOCKED);
+    assert_int_equal(det_lock_send_all(lock, two, 2, NULL, &n->sent, NULL), 0);
     assert_int_equal(n->sent.sequence, 3);
-    /* What was sent stays sent when a later one fails, and the lock is given up all the same. */
+    /* Earlier sends stay valid when a later one fails, and the lock is released. */
     assert_int_equal(lock_kind(n, lock, SHIP), DET_ERR_UNHANDLED);
     det_lock_close(lock);
     assert_int_equal(node_send(n, 0, "o-1", PING), 0);
@@ -177,7 +175,7 @@ static void under_a_lock_nobody_else_comes_in_between(void **unused)
     nodes_close(n);
 }
 
-static void who_sends_to_a_locked_instance_waits_as_long_as_its_options_say(void **unused)
+static void a_send_to_a_locked_instance_waits_as_long_as_its_options_say(void **unused)
 {
     struct nodes *n = nodes_open(
         2, (struct det_runtime_options){
@@ -204,7 +202,7 @@ static void who_sends_to_a_locked_instance_waits_as_long_as_its_options_say(void
     nodes_close(n);
 }
 
-/* The store of node 1: when it looks who has the lock, that is given up. */
+/* The store of node 1: the lock is released while node 1 reads its holder. */
 struct given_up {
     const struct det_store_ops *inner;
     struct det_store_ops ops;
@@ -216,14 +214,14 @@ static int given_up_lock(
     struct det_store *store, const struct det_machine *machine,
     const struct det_store_lease_change *change, struct det_store_lease *ret)
 {
-    if (change->verb == DET_LEASE_LOOK) {
+    if (change->verb == DET_LEASE_READ) {
         det_lock_close(given_up.lock);
         given_up.lock = NULL;
     }
     return given_up.inner->lock(store, machine, change, ret);
 }
 
-static void a_lock_that_is_given_up_before_anybody_waits_for_it_costs_no_time(void **unused)
+static void a_lock_that_is_released_before_the_wait_costs_no_time(void **unused)
 {
     struct nodes *n = nodes_open(1, (struct det_runtime_options){ 0 });
     det_time began = now_of(n);
@@ -243,8 +241,8 @@ static void a_lock_that_is_given_up_before_anybody_waits_for_it_costs_no_time(vo
     nodes_close(n);
 }
 
-/* Hole 9: upstream the lease is looked at after it was had, not when the event is appended. */
-static void hole_9_a_zombie_cannot_write_under_an_old_fence(void **unused)
+/* The fence is compared within the commit, not when the lock is acquired. */
+static void a_former_holder_cannot_write_with_an_old_fence(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     struct det_lock *zombie, *next;
@@ -252,7 +250,7 @@ static void hole_9_a_zombie_cannot_write_under_an_old_fence(void **unused)
     (void)unused;
     assert_int_equal(node_start(n, 0, "o-1"), 0);
     zombie = node_lock(n, 0, "o-1", &brief);
-    /* It sleeps: nothing on it runs, and its monotonic clock stands still. */
+    /* It sleeps: nothing on it runs, and its monotonic clock stops. */
     det_shared_pause(n->store[0], true);
     det_sim_suspend(n->sim, brief.span);
     next = node_lock(n, 1, "o-1", &brief);
@@ -278,11 +276,11 @@ static void send_ping(void *argument)
     struct sender *sender = argument;
     struct order_event event = { .kind = PING };
 
-    sender->result = det_lock_send(sender->lock, &event, NULL, NULL);
+    sender->result = det_lock_send(sender->lock, &event, NULL, NULL, NULL);
 }
 
-/* The same when it was stopped between the look at the lock and the commit. */
-static void hole_9_the_store_checks_the_fence_inside_the_commit(void **unused)
+/* The same when it was stopped between the check of the lock and the commit. */
+static void the_store_checks_the_fence_inside_the_commit(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     struct det_world *world = det_sim_world(n->sim);
@@ -297,21 +295,21 @@ static void hole_9_the_store_checks_the_fence_inside_the_commit(void **unused)
     det_shared_pause(n->store[0], true);
     assert_int_equal(det_thread_start(world, "zombie", send_ping, &sender, &thread), 0);
     pass(n, brief.span);
-    /* The commit stands before the store, and the lock is somebody else's. */
+    /* The commit is about to reach the store when another holder acquires the lock. */
     next = node_lock(n, 1, "o-1", &brief);
     det_shared_pause(n->store[0], false);
     det_thread_join(world, thread);
     assert_int_equal(sender.result, DET_ERR_LOCK_LOST);
     assert_int_equal(det_shared_counts(n->shared).fenced, 1);
-    assert_int_equal(det_lock_get(next, &instance, NULL), 0);
+    assert_int_equal(det_lock_get(next, &instance, NULL, NULL), 0);
     assert_int_equal(instance.sequence, 0);
     det_lock_close(sender.lock);
     det_lock_close(next);
     nodes_close(n);
 }
 
-/* Hole 10: upstream a lock does not reload, so that a stale node decides on what was. */
-static void hole_10_who_gets_the_lock_sees_what_the_one_before_has_done(void **unused)
+/* Acquiring a lock reloads the instance. */
+static void the_next_holder_sees_the_commits_of_the_previous_one(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     struct det_instance instance;
@@ -322,7 +320,7 @@ static void hole_10_who_gets_the_lock_sees_what_the_one_before_has_done(void **u
     assert_int_equal(node_send(n, 1, "o-1", PING), 0);
     assert_int_equal(node_send(n, 0, "o-1", CANCEL), 0);
     lock = node_lock(n, 1, "o-1", &brief);
-    assert_int_equal(det_lock_get(lock, &instance, NULL), 0);
+    assert_int_equal(det_lock_get(lock, &instance, NULL, NULL), 0);
     assert_int_equal(instance.state, CANCELLED);
     assert_int_equal(lock_kind(n, lock, PING), DET_ERR_UNHANDLED);
     assert_string_equal(n->error.state, "CANCELLED");
@@ -360,7 +358,7 @@ static void a_store_that_fails_all_the_time_ends_the_wait_with_its_error(void **
     nodes_close(n);
 }
 
-static void where_the_runtime_locks_each_send_has_a_fence_of_its_own(void **unused)
+static void runtime_locking_gives_each_send_its_own_fence(void **unused)
 {
     struct nodes *n = nodes_open(
         2, (struct det_runtime_options){ .locking = DET_LOCKING_LEASE, .lock = &det_lock_fast });
@@ -383,7 +381,7 @@ static void where_the_runtime_locks_each_send_has_a_fence_of_its_own(void **unus
     assert_int_equal(lock_kind(n, lock, PING), 0);
     det_lock_close(lock);
     assert_int_equal(
-        det_runtime_cancel(n->runtime[1], n->order, "o-1", "enough", NULL, &n->sent), 0);
+        det_runtime_cancel(n->runtime[1], n->order, "o-1", "enough", NULL, &n->sent, NULL), 0);
     assert_int_equal(node_send(n, 0, "o-1", PING), DET_ERR_STOPPED);
     nodes_close(n);
 }
@@ -403,7 +401,7 @@ static void wait_for_lock(void *argument)
         waiter->nodes->runtime[1], waiter->nodes->order, "o-1", &options, &lock, NULL);
 }
 
-static void who_waits_for_a_lock_hears_that_the_runtime_closes(void **unused)
+static void a_waiter_for_a_lock_ends_when_the_runtime_closes(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     struct det_world *world = det_sim_world(n->sim);
@@ -426,22 +424,22 @@ static void who_waits_for_a_lock_hears_that_the_runtime_closes(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_free_lock_is_had_and_a_taken_one_says_by_whom_and_until_when),
-        cmocka_unit_test(hole_8_two_of_one_node_are_two_owners),
-        cmocka_unit_test(a_lock_that_has_lapsed_is_had_by_others),
+        cmocka_unit_test(taken_lock_reports_its_holder_and_end),
+        cmocka_unit_test(two_locks_of_one_node_have_different_owners),
+        cmocka_unit_test(lapsed_lock_is_granted_to_others),
         cmocka_unit_test(a_lock_needs_an_instance_and_sane_options),
-        cmocka_unit_test(who_waits_has_it_as_soon_as_it_is_given_up),
-        cmocka_unit_test(who_waits_in_vain_is_told_by_whom),
-        cmocka_unit_test(under_a_lock_nobody_else_comes_in_between),
-        cmocka_unit_test(who_sends_to_a_locked_instance_waits_as_long_as_its_options_say),
-        cmocka_unit_test(a_lock_that_is_given_up_before_anybody_waits_for_it_costs_no_time),
-        cmocka_unit_test(hole_9_a_zombie_cannot_write_under_an_old_fence),
-        cmocka_unit_test(hole_9_the_store_checks_the_fence_inside_the_commit),
-        cmocka_unit_test(hole_10_who_gets_the_lock_sees_what_the_one_before_has_done),
+        cmocka_unit_test(a_waiter_gets_the_lock_as_soon_as_it_is_released),
+        cmocka_unit_test(a_failed_wait_names_the_holder),
+        cmocka_unit_test(under_a_lock_no_other_sender_interferes),
+        cmocka_unit_test(a_send_to_a_locked_instance_waits_as_long_as_its_options_say),
+        cmocka_unit_test(a_lock_that_is_released_before_the_wait_costs_no_time),
+        cmocka_unit_test(a_former_holder_cannot_write_with_an_old_fence),
+        cmocka_unit_test(the_store_checks_the_fence_inside_the_commit),
+        cmocka_unit_test(the_next_holder_sees_the_commits_of_the_previous_one),
         cmocka_unit_test(a_grant_whose_answer_was_lost_is_found_again),
         cmocka_unit_test(a_store_that_fails_all_the_time_ends_the_wait_with_its_error),
-        cmocka_unit_test(where_the_runtime_locks_each_send_has_a_fence_of_its_own),
-        cmocka_unit_test(who_waits_for_a_lock_hears_that_the_runtime_closes),
+        cmocka_unit_test(runtime_locking_gives_each_send_its_own_fence),
+        cmocka_unit_test(a_waiter_for_a_lock_ends_when_the_runtime_closes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

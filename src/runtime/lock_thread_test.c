@@ -17,7 +17,7 @@ struct crowd {
     unsigned inside; /* guarded by the lock itself */
 };
 
-/* Nobody else's event is between the two of one round. */
+/* No event of another thread is between the two of one round. */
 static void take_turns(void *argument)
 {
     struct crowd *crowd = argument;
@@ -32,10 +32,10 @@ static void take_turns(void *argument)
         assert_int_equal(
             det_lock_open(crowd->runtime, crowd->order, "o-1", &options, &lock, NULL), 0);
         assert_int_equal(crowd->inside++, 0);
-        assert_int_equal(det_lock_send(lock, &event, NULL, &first), 0);
-        assert_int_equal(det_lock_get(lock, &between, NULL), 0);
+        assert_int_equal(det_lock_send(lock, &event, NULL, &first, NULL), 0);
+        assert_int_equal(det_lock_get(lock, &between, NULL, NULL), 0);
         assert_int_equal(between.sequence, first.sequence);
-        assert_int_equal(det_lock_send(lock, &event, NULL, &second), 0);
+        assert_int_equal(det_lock_send(lock, &event, NULL, &second, NULL), 0);
         assert_int_equal(second.sequence, first.sequence + 1);
         crowd->inside--;
         det_lock_close(lock);
@@ -65,9 +65,10 @@ static void in_crowd(enum det_locking locking, void (*run)(void *argument), uint
     options.lock = &patient;
     assert_int_equal(det_store_open("memory:", &store, NULL), 0);
     assert_int_equal(det_runtime_open(store, &options, &crowd.runtime, NULL), 0);
-    assert_int_equal(det_runtime_start(crowd.runtime, crowd.order, "o-1", NULL, NULL, NULL), 0);
+    assert_int_equal(
+        det_runtime_start(crowd.runtime, crowd.order, "o-1", NULL, NULL, NULL, NULL), 0);
     run_crowd(&crowd, run);
-    assert_int_equal(det_runtime_get(crowd.runtime, crowd.order, "o-1", &instance, NULL), 0);
+    assert_int_equal(det_runtime_get(crowd.runtime, crowd.order, "o-1", &instance, NULL, NULL), 0);
     assert_int_equal(instance.sequence, expected);
     det_runtime_close(crowd.runtime);
     det_store_close(store);
@@ -80,7 +81,7 @@ static void one_at_a_time_has_the_lock(void **unused)
     in_crowd(DET_LOCKING_OPTIMISTIC, take_turns, UINT64_C(2) * THREADS * ROUNDS);
 }
 
-/* Sends without a lock wait for those who have it. */
+/* Sends without a lock wait for its holders. */
 static void send_plainly(void *argument)
 {
     struct crowd *crowd = argument;
@@ -88,7 +89,7 @@ static void send_plainly(void *argument)
 
     for (int i = 0; i < ROUNDS; i++)
         assert_int_equal(
-            det_runtime_send(crowd->runtime, crowd->order, "o-1", &event, NULL, NULL), 0);
+            det_runtime_send(crowd->runtime, crowd->order, "o-1", &event, NULL, NULL, NULL), 0);
 }
 
 static void mix(void *argument)
@@ -103,13 +104,13 @@ static void plain_sends_come_between_locks_and_never_inside(void **unused)
     in_crowd(DET_LOCKING_OPTIMISTIC, mix, UINT64_C(3) * THREADS * ROUNDS);
 }
 
-static void where_the_runtime_locks_sends_follow_each_other(void **unused)
+static void runtime_locking_serializes_sends(void **unused)
 {
     (void)unused;
     in_crowd(DET_LOCKING_LEASE, send_plainly, UINT64_C(1) * THREADS * ROUNDS);
 }
 
-/* Candidates come and go on several threads, and are told on another. */
+/* Candidates open and close on several threads, and are called on another. */
 struct candidate {
     struct det_mutex *mutex;
     struct det_condition *changed;
@@ -176,7 +177,7 @@ static int with_lock(struct det_runtime *runtime, const struct det_machine *orde
     if (r < 0)
         return r;
     assert_true(det_lock_is_held(lock));
-    r = det_lock_send(lock, &event, NULL, NULL);
+    r = det_lock_send(lock, &event, NULL, NULL, NULL);
     det_lock_close(lock);
     return r;
 }
@@ -203,7 +204,7 @@ static int lock_poorly(struct det_test_memory *memory, void *argument)
 
     r = poor_open(&poor, memory, &control);
     if (r == 0)
-        r = det_runtime_start(poor.runtime, argument, "o-1", NULL, NULL, NULL);
+        r = det_runtime_start(poor.runtime, argument, "o-1", NULL, NULL, NULL, NULL);
     if (r == 0)
         r = with_lock(poor.runtime, argument);
     if (r == 0 && !memory->fail_at)
@@ -212,7 +213,7 @@ static int lock_poorly(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void without_memory_a_lock_is_refused_and_nothing_is_left(void **unused)
+static void lock_survives_every_failed_allocation(void **unused)
 {
     struct det_machine *order = order_machine(true);
 
@@ -221,7 +222,7 @@ static void without_memory_a_lock_is_refused_and_nothing_is_left(void **unused)
     det_machine_close(order);
 }
 
-/* Somebody else has the lock, so all of them wait. */
+/* Another holder has the lock, so all of them wait. */
 static void wait_in_vain(void *argument)
 {
     struct crowd *crowd = argument;
@@ -233,7 +234,7 @@ static void wait_in_vain(void *argument)
     if (__atomic_fetch_add(&crowd->inside, 1, __ATOMIC_RELAXED) % 2)
         r = det_lock_open(crowd->runtime, crowd->order, "o-1", &options, &lock, NULL);
     else
-        r = det_runtime_send(crowd->runtime, crowd->order, "o-1", &event, NULL, NULL);
+        r = det_runtime_send(crowd->runtime, crowd->order, "o-1", &event, NULL, NULL, NULL);
     assert_int_equal(r, DET_ERR_CLOSED);
 }
 
@@ -265,13 +266,14 @@ static void close_around(struct crowd *crowd, struct det_store *store)
 
     options.user = &control;
     assert_int_equal(det_runtime_open(store, &options, &crowd->runtime, NULL), 0);
-    assert_int_equal(det_runtime_start(crowd->runtime, crowd->order, "o-1", NULL, NULL, NULL), 0);
+    assert_int_equal(
+        det_runtime_start(crowd->runtime, crowd->order, "o-1", NULL, NULL, NULL, NULL), 0);
     assert_int_equal(
         store->ops->lock(
             store, crowd->order,
             &(struct det_store_lease_change){ .verb = DET_LEASE_ACQUIRE,
                                               .name = "o-1",
-                                              .owner = "somebody else",
+                                              .owner = "another holder",
                                               .span = DET_DAY },
             &lease),
         0);
@@ -282,7 +284,7 @@ static void close_around(struct crowd *crowd, struct det_store *store)
         det_thread_join(world, threads[i]);
 }
 
-static void a_runtime_is_not_gone_before_those_who_waited_for_its_locks(void **unused)
+static void a_runtime_closes_after_the_waiters_for_its_locks(void **unused)
 {
     (void)unused;
     for (int i = 0; i < 2 * ROUNDS; i++) {
@@ -301,10 +303,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_at_a_time_has_the_lock),
         cmocka_unit_test(plain_sends_come_between_locks_and_never_inside),
-        cmocka_unit_test(where_the_runtime_locks_sends_follow_each_other),
+        cmocka_unit_test(runtime_locking_serializes_sends),
         cmocka_unit_test(leaders_follow_each_other),
-        cmocka_unit_test(a_runtime_is_not_gone_before_those_who_waited_for_its_locks),
-        cmocka_unit_test(without_memory_a_lock_is_refused_and_nothing_is_left),
+        cmocka_unit_test(a_runtime_closes_after_the_waiters_for_its_locks),
+        cmocka_unit_test(lock_survives_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* long_history_test.c - whoever reads the long history of an instance keeps nobody waiting who
- * writes to it or looks at it; in virtual time, on a real file. */
+/* long_history_test.c - reading the long history of an instance blocks neither writers nor readers
+ * of it; in virtual time, on a real file. */
 #include "runtime/runtime_test.h"
 
 /* Several pages of the store. */
@@ -50,14 +50,15 @@ static int send_meanwhile(void *context, const struct det_event_record *row)
     return 0;
 }
 
-static void sends_go_through_while_the_history_is_read(void **unused)
+static void sends_succeed_while_the_history_is_read(void **unused)
 {
     char *folder;
     struct reader reader = { .f = file_open(&folder) };
 
     (void)unused;
     assert_int_equal(
-        det_runtime_events(reader.f->runtime, reader.f->order, "o-1", 0, send_meanwhile, &reader),
+        det_runtime_events(
+            reader.f->runtime, reader.f->order, "o-1", 0, send_meanwhile, &reader, NULL),
         0);
     assert_int_equal(reader.sends, 4);
     assert_in_range(reader.seen, EVENTS, EVENTS + reader.sends);
@@ -68,7 +69,7 @@ static void sends_go_through_while_the_history_is_read(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sends_go_through_while_the_history_is_read),
+        cmocka_unit_test(sends_succeed_while_the_history_is_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

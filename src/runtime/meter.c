@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* meter.c - takes times for a meter. */
+/* meter.c - measures times for a meter. */
 #include "runtime/meter.h"
 
 det_time det_meter_begin(const struct det_runtime *runtime)
@@ -9,7 +9,7 @@ det_time det_meter_begin(const struct det_runtime *runtime)
     return runtime->options.meter ? det_world_now(runtime->world, DET_CLOCK_MONOTONIC) : 0;
 }
 
-static void tell_commit(
+static void report_commit(
     const struct det_runtime *runtime, struct det_store_commit *const *commits, size_t count,
     struct det_commit_figures figures)
 {
@@ -37,7 +37,7 @@ int det_meter_commit(
     if (!runtime->options.meter)
         return r;
     *ret_took = det_meter_begin(runtime) - began;
-    tell_commit(
+    report_commit(
         runtime, commits, count, (struct det_commit_figures){ .took = *ret_took, .result = r });
     return r;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* meter_test.c - what a meter is told: commits, attempts, lateness, and what nobody took; and how
- * long a state lasted. */
+/* meter_test.c - the reports to a meter: commits, attempts, lateness, unhandled events; and the
+ * time in a state. */
 #include "runtime/faulty_test.h"
 
-/* What was told last, and how often. */
+/* The last report of each kind, and the number of reports. */
 struct figures {
     unsigned notes, commits, attempts, timeouts, unhandled;
     struct det_note note;
@@ -18,7 +18,7 @@ struct figures {
     bool wants_trace;
 };
 
-static void hear_note(void *observer, const struct det_note *note)
+static void receive_note(void *observer, const struct det_note *note)
 {
     struct figures *figures = observer;
 
@@ -28,7 +28,7 @@ static void hear_note(void *observer, const struct det_note *note)
         figures->since[note->event] = note->since;
 }
 
-static void hear_commit(void *observer, const struct det_commit_figures *commit)
+static void receive_commit(void *observer, const struct det_commit_figures *commit)
 {
     struct figures *figures = observer;
 
@@ -36,7 +36,7 @@ static void hear_commit(void *observer, const struct det_commit_figures *commit)
     figures->commit = *commit;
 }
 
-static void hear_attempt(void *observer, const struct det_attempt_figures *attempt)
+static void receive_attempt(void *observer, const struct det_attempt_figures *attempt)
 {
     struct figures *figures = observer;
 
@@ -46,7 +46,7 @@ static void hear_attempt(void *observer, const struct det_attempt_figures *attem
     snprintf(figures->instance, sizeof figures->instance, "%s", attempt->instance);
 }
 
-static void hear_timeout(void *observer, const struct det_machine *machine, det_time late)
+static void receive_timeout(void *observer, const struct det_machine *machine, det_time late)
 {
     struct figures *figures = observer;
 
@@ -55,7 +55,7 @@ static void hear_timeout(void *observer, const struct det_machine *machine, det_
     figures->late = late;
 }
 
-static void hear_unhandled(
+static void receive_unhandled(
     void *observer, const struct det_machine *machine, unsigned state, unsigned event)
 {
     struct figures *figures = observer;
@@ -66,10 +66,10 @@ static void hear_unhandled(
     figures->event = event;
 }
 
-static const struct det_meter all = { .commit = hear_commit,
-                                      .attempt = hear_attempt,
-                                      .timeout = hear_timeout,
-                                      .unhandled = hear_unhandled };
+static const struct det_meter all = { .commit = receive_commit,
+                                      .attempt = receive_attempt,
+                                      .timeout = receive_timeout,
+                                      .unhandled = receive_unhandled };
 static const struct det_meter none;
 
 static void reopen(struct fixture *f, const struct det_meter *meter, struct figures *figures)
@@ -82,7 +82,7 @@ static void reopen(struct fixture *f, const struct det_meter *meter, struct figu
             &(struct det_runtime_options){ .world = det_sim_world(f->sim),
                                            .user = &f->control,
                                            .observer = figures,
-                                           .observe = figures ? hear_note : NULL,
+                                           .observe = figures ? receive_note : NULL,
                                            .meter = meter },
             &f->runtime, &f->error),
         0);
@@ -127,12 +127,12 @@ static void last(struct fixture *f, struct faulty *faulty, struct figures *figur
     /* From the store, too. */
     reopen(f, &all, figures);
     advance(f, DET_MINUTE);
-    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "x", NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "x", NULL, NULL, NULL), 0);
     assert_int_equal(figures->note.outcome, DET_OUTCOME_STOP);
     assert_int_equal(figures->note.since, paid);
 }
 
-static void a_note_says_since_when_the_state_lasted(void **unused)
+static void meter_reports_how_long_the_state_lasted(void **unused)
 {
     (void)unused;
     in_both(last);
@@ -149,7 +149,7 @@ static void last_in_batch(struct fixture *f, struct faulty *faulty, struct figur
     assert_int_equal(start(f, "o-1"), 0);
     advance(f, DET_MINUTE);
     assert_int_equal(
-        det_runtime_send_all(f->runtime, f->order, "o-1", events, 2, NULL, &f->sent), 0);
+        det_runtime_send_all(f->runtime, f->order, "o-1", events, 2, NULL, &f->sent, NULL), 0);
     assert_int_equal(figures->note.event, CANCEL);
     assert_int_equal(figures->note.since, wall(f));
     assert_int_equal(figures->commit.events, 2);
@@ -183,13 +183,13 @@ static void commit(struct fixture *f, struct faulty *faulty, struct figures *fig
     assert_int_equal(figures->notes, 1);
 }
 
-static void a_commit_is_told_with_its_time_and_its_error(void **unused)
+static void a_commit_is_reported_with_its_time_and_its_error(void **unused)
 {
     (void)unused;
     in_both(commit);
 }
 
-static void timers_that_share_a_commit_are_one_with_many_events(void **unused)
+static void timers_sharing_a_commit_are_metered_as_one(void **unused)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
     struct figures figures = { 0 };
@@ -230,7 +230,7 @@ static void be_late(struct fixture *f, struct faulty *faulty, struct figures *fi
     assert_int_equal(figures->late, 0);
 }
 
-static void a_timer_tells_how_late_it_is(void **unused)
+static void a_timer_reports_its_lateness(void **unused)
 {
     (void)unused;
     in_both(be_late);
@@ -278,7 +278,7 @@ static bool give_trace(void *observer, struct det_trace_context *ret)
     return figures->wants_trace;
 }
 
-static void hear_trace(void *observer, const struct det_note *note)
+static void receive_trace(void *observer, const struct det_note *note)
 {
     struct figures *figures = observer;
 
@@ -306,7 +306,7 @@ static void a_timer_may_begin_a_trace(void **unused)
             &(struct det_runtime_options){ .world = det_sim_world(f->sim),
                                            .user = &f->control,
                                            .observer = &figures,
-                                           .observe = hear_trace,
+                                           .observe = receive_trace,
                                            .meter = &meter },
             &f->runtime, &f->error),
         0);
@@ -319,7 +319,7 @@ static void a_timer_may_begin_a_trace(void **unused)
     fixture_close(f);
 }
 
-static void an_attempt_of_an_effect_is_told_when_it_has_ended(void **unused)
+static void an_attempt_of_an_effect_is_reported_when_it_has_ended(void **unused)
 {
     (void)unused;
     in_both(attempt);
@@ -333,20 +333,20 @@ static void be_unhandled(struct fixture *f, struct faulty *faulty, struct figure
     assert_int_equal(figures->unhandled, 1);
     assert_int_equal(figures->state, PENDING);
     assert_int_equal(figures->event, SHIP);
-    /* Also where nobody gets an error. */
+    /* Also if no caller gets an error. */
     assert_int_equal(send_kind(f, "o-1", NOISE), 0);
     assert_int_equal(figures->unhandled, 2);
     assert_int_equal(figures->event, NOISE);
 }
 
-static void what_the_state_has_no_use_for_is_told(void **unused)
+static void unhandled_events_are_reported(void **unused)
 {
     (void)unused;
     in_both(be_unhandled);
 }
 
-/* A meter of which nothing is wanted, and none at all. */
-static void what_is_not_wanted_is_not_told(void **unused)
+/* A meter without callbacks, and no meter. */
+static void what_is_not_wanted_is_not_reported(void **unused)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
     struct figures figures = { 0 };
@@ -370,15 +370,15 @@ static void what_is_not_wanted_is_not_told(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_note_says_since_when_the_state_lasted),
+        cmocka_unit_test(meter_reports_how_long_the_state_lasted),
         cmocka_unit_test(in_one_commit_each_event_has_its_own_state),
-        cmocka_unit_test(a_commit_is_told_with_its_time_and_its_error),
-        cmocka_unit_test(timers_that_share_a_commit_are_one_with_many_events),
-        cmocka_unit_test(a_timer_tells_how_late_it_is),
+        cmocka_unit_test(a_commit_is_reported_with_its_time_and_its_error),
+        cmocka_unit_test(timers_sharing_a_commit_are_metered_as_one),
+        cmocka_unit_test(a_timer_reports_its_lateness),
         cmocka_unit_test(a_timer_may_begin_a_trace),
-        cmocka_unit_test(an_attempt_of_an_effect_is_told_when_it_has_ended),
-        cmocka_unit_test(what_the_state_has_no_use_for_is_told),
-        cmocka_unit_test(what_is_not_wanted_is_not_told),
+        cmocka_unit_test(an_attempt_of_an_effect_is_reported_when_it_has_ended),
+        cmocka_unit_test(unhandled_events_are_reported),
+        cmocka_unit_test(what_is_not_wanted_is_not_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

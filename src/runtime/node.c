@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* node.c - a runtime as a node: alarms, the pool of the leases, the lease of the node itself. */
+/* node.c - a runtime as a node: alarms, the pool for leases, the node's own lease. */
 #include <detent/driver/loop.h>
 
 #include "runtime/node.h"
@@ -13,7 +13,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 
-/* One call that the store keeps waiting must not keep all the others waiting. */
+/* More than one, so that a slow call of the store does not delay the others. */
 #define POOL_THREADS 2
 
 /* Alarms. */
@@ -55,7 +55,7 @@ static det_time first_alarm(struct det_node *node)
     return at;
 }
 
-/* The timer is always set, if only to never: so it always has a place on the loop. */
+/* The timer is always set, at least to never, so it always has a place on the loop. */
 static void plan(struct det_node *node, det_time at)
 {
     int r;
@@ -158,8 +158,8 @@ void det_node_wake(struct det_node *node)
     det_mutex_unlock(node->runtime->world, node->mutex);
 }
 
-/* By the store, on any thread. */
-static void told(void *context)
+/* Called by the store, on any thread. */
+static void notice_change(void *context)
 {
     struct det_node *node = context;
 
@@ -182,7 +182,7 @@ static void make_stale_in(
     }
 }
 
-/* What is stale is loaded again before it is used, by who needs it or by the loop. */
+/* A stale resident is loaded again before its next use, by its user or by the loop. */
 static void make_stale(struct det_node *node, bool (*is_meant)(const struct det_resident *resident))
 {
     struct det_runtime *runtime = node->runtime;
@@ -215,8 +215,8 @@ void det_node_adopted(struct det_node *node)
     make_stale(node, has_foreign);
 }
 
-/* While it was lost, others may have taken over what is ours. A timer would be found to be gone by
- * the commit that fires it; an effect would have run by then. */
+/* While the lease was lost, other nodes may have taken over our work. A commit would detect this
+ * for a timer; an effect would already have run. */
 static void changed(void *user, bool is_held, uint64_t token)
 {
     struct det_node *node = user;
@@ -235,7 +235,8 @@ bool det_node_may_act(const struct det_runtime *runtime)
 
 /* Opening. */
 
-/* It is had before the first commit: what a node without a lease has set is anybody's. */
+/* Acquired before the first commit: work set by a node without a lease would be free for
+ * takeover. */
 static int join(struct det_node *node, struct det_error *reterr)
 {
     struct det_runtime *runtime = node->runtime;
@@ -267,11 +268,11 @@ static int join(struct det_node *node, struct det_error *reterr)
         det_lease_discard(node->own);
         node->own = NULL;
         return det_error_set(
-            reterr, r, "the store does not give this node its lease: %s", det_error_text(r));
+            reterr, r, "the store refuses this node its lease: %s", det_error_text(r));
     }
     grant.token = answer.token;
     det_lease_begin(node->own, &grant);
-    runtime->ops->listen(runtime->store, told, node);
+    runtime->ops->listen(runtime->store, notice_change, node);
     return 0;
 }
 
@@ -309,7 +310,7 @@ int det_node_open(struct det_runtime *runtime, struct det_error *reterr)
     node->timer.argument = node;
     node->wake = (struct det_post){ .run = woken, .argument = node };
     r = open_parts(node);
-    /* A passive one has no lease: what it leaves behind is for those who act. */
+    /* A passive runtime has no lease: its work is for active ones. */
     if (r == 0 && runtime->ops->is_shared && !runtime->options.is_passive)
         r = join(node, reterr);
     return r;
@@ -327,7 +328,7 @@ void det_node_enter(struct det_node *node)
     det_mutex_unlock(node->runtime->world, node->mutex);
 }
 
-/* The node may be gone when the mutex is given back. */
+/* The node may be freed once the mutex is released. */
 void det_node_leave(struct det_node *node)
 {
     struct det_world *world = node->runtime->world;
@@ -342,11 +343,11 @@ void det_node_leave(struct det_node *node)
 
 /* Closing. */
 
-void det_node_shut(struct det_runtime *runtime)
+void det_node_refuse_calls(struct det_runtime *runtime)
 {
     struct det_node *node = runtime->node;
 
-    /* Locks and leases are closed before their runtime. */
+    /* Locks and leases must be closed before their runtime. */
     det_assert(atomic_load(&node->opened) == 0);
     det_mutex_lock(runtime->world, node->mutex);
     node->is_closing = true;
@@ -357,8 +358,8 @@ void det_node_shut(struct det_runtime *runtime)
     det_mutex_unlock(runtime->world, node->mutex);
 }
 
-/* Until no more than so many leases and sweepers are left. Each of them posts something when its
- * job is done, or it is gone. */
+/* Turns the loop until at most `left` leases and sweepers exist. Each posts a message when its job
+ * is done, or is gone. */
 static void turn_until(struct det_node *node, size_t left)
 {
     while (atomic_load(&node->kept) > left || atomic_load(&node->is_woken))
@@ -372,7 +373,7 @@ void det_node_stop_sweeping(struct det_runtime *runtime)
     if (!node || !node->own)
         return;
     runtime->ops->listen(runtime->store, NULL, NULL);
-    /* What is on its way to begin has begun then. */
+    /* Messages that start something have run then. */
     (void)det_loop_turn(runtime->loop, 0);
     DET_LIST_EACH(link, &node->sweepers)
     det_sweeper_stop(det_sweeper_of(link));

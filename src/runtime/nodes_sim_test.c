@@ -11,7 +11,7 @@
  *   3. no event of others is between those of a lock;
  *   4. no timer has fired before its time by the store's clock, and none twice in a visit;
  *   5. every effect that was asked for has run, and none that was not;
- *   6. when all heals, everything that is due is done by somebody.
+ *   6. when all heals, some node does everything that is due.
  * Every seed is run twice and must leave the same trace. SIM_SEEDS is the last one, if more than a
  * few are wanted, and SIM_FIRST the first. */
 #include <limits.h>
@@ -137,7 +137,7 @@ static void wait_for_users(struct cluster *c, unsigned i)
         wait_in(c->world, 100 * DET_MILLISECOND);
 }
 
-/* Nobody uses it any more; until another is there in its place, nobody can. */
+/* No thread uses it now; until its successor is open, no thread can. */
 static void replace_node(struct cluster *c, unsigned i, bool is_killed)
 {
     c->is_closing[i] = true;
@@ -205,9 +205,9 @@ static int send_to(
     struct det_sent sent;
     int r;
 
-    r = det_runtime_send(runtime, c->nodes.order, names[instance], event, &options, &sent);
+    r = det_runtime_send(runtime, c->nodes.order, names[instance], event, &options, &sent, NULL);
     if (r == DET_ERR_NOT_FOUND) {
-        r = det_runtime_start(runtime, c->nodes.order, names[instance], NULL, NULL, NULL);
+        r = det_runtime_start(runtime, c->nodes.order, names[instance], NULL, NULL, NULL, NULL);
         return r == 0 || r == DET_ERR_EXISTS ? DET_ERR_IO : r;
     }
     if (r == 0)
@@ -233,7 +233,8 @@ static void send_somewhere(struct cluster *c, const char *event_id)
     det_sim_note(c->nodes.sim, &r, sizeof r);
 }
 
-/* 3: whoever has the lock stands where it stood after its own event, however long it waits. */
+/* 3: for a holder of the lock the instance stays as after the holder's own event, however long it
+ * waits. */
 static int send_locked(struct cluster *c, unsigned node, unsigned instance, const char *event_id)
 {
     struct det_lock_options options = { .span = 30 * DET_SECOND, .wait = 5 * DET_SECOND };
@@ -248,12 +249,12 @@ static int send_locked(struct cluster *c, unsigned node, unsigned instance, cons
     if (r < 0)
         return r;
     c->fences++;
-    r = det_lock_send(lock, &ping, &first, &one);
+    r = det_lock_send(lock, &ping, &first, &one, NULL);
     if (r == 0) {
         remember(c, event_id, instance, &one);
         if (chance(c, 300000))
             wait_in(c->world, (det_time)below(c, 90) * DET_SECOND + 1);
-        r = det_lock_send(lock, &ping, NULL, &two);
+        r = det_lock_send(lock, &ping, NULL, &two, NULL);
     }
     if (r == 0)
         assert_int_equal(two.sequence, one.sequence + 1);
@@ -290,7 +291,7 @@ static void sender(void *argument)
     }
 }
 
-/* What happens to nodes. */
+/* Faults of nodes. */
 
 static void blow(struct cluster *c)
 {
@@ -389,7 +390,8 @@ static void check_acked(struct cluster *c, struct det_runtime *runtime)
 
         assert_int_equal(
             det_runtime_events(
-                runtime, c->nodes.order, names[search.acked->instance], 0, find_acked, &search),
+                runtime, c->nodes.order, names[search.acked->instance], 0, find_acked, &search,
+                NULL),
             0);
         assert_int_equal(search.found, search.acked->is_recorded);
     }
@@ -402,14 +404,14 @@ static void check_all(struct cluster *c, struct det_runtime *runtime)
         struct det_instance instance;
         int r;
 
-        r = det_runtime_get(runtime, c->nodes.order, names[i], &instance, NULL);
+        r = det_runtime_get(runtime, c->nodes.order, names[i], &instance, NULL, NULL);
         if (r == DET_ERR_NOT_FOUND)
             continue;
         assert_int_equal(r, 0);
         instance = check_history(runtime, c->nodes.order, names[i]);
         timing.entered = instance.started_at;
         assert_int_equal(
-            det_runtime_events(runtime, c->nodes.order, names[i], 0, check_time, &timing), 0);
+            det_runtime_events(runtime, c->nodes.order, names[i], 0, check_time, &timing, NULL), 0);
         det_sim_note(c->nodes.sim, &instance.sequence, sizeof instance.sequence);
         det_sim_note(c->nodes.sim, &instance.state, sizeof instance.state);
     }
@@ -471,7 +473,7 @@ static uint64_t run_seed(uint64_t seed, unsigned *fences)
 /* The seed that is run; 0: none. */
 static uint64_t current;
 
-static int tell_seed(void **unused)
+static int report_seed(void **unused)
 {
     (void)unused;
     if (current)
@@ -507,7 +509,7 @@ static void every_seed_keeps_the_invariants_and_its_trace(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(every_seed_keeps_the_invariants_and_its_trace, tell_seed),
+        cmocka_unit_test_teardown(every_seed_keeps_the_invariants_and_its_trace, report_seed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

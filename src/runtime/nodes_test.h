@@ -32,7 +32,7 @@ static inline void node_open_on(struct nodes *n, unsigned i)
 
     options.world = det_sim_world(n->sim);
     options.user = options.observer = &n->control;
-    options.incident = order_trouble;
+    options.incident = order_incident;
     assert_int_equal(det_runtime_open(n->store[i], &options, &n->runtime[i], &n->error), 0);
     assert_int_equal(det_runtime_serve(n->runtime[i], n->order, &n->error), 0);
 }
@@ -52,7 +52,7 @@ static inline void node_close(struct nodes *n, unsigned i)
     n->store[i] = NULL;
 }
 
-/* As others see it: it is gone in the middle of whatever it did. */
+/* As seen by others: it dies in the middle of any operation. */
 static inline void node_kill(struct nodes *n, unsigned i)
 {
     det_shared_kill(n->store[i]);
@@ -88,18 +88,14 @@ static inline void nodes_close(struct nodes *n)
 
 static inline int node_start(struct nodes *n, unsigned i, const char *id)
 {
-    return det_runtime_start(
-        n->runtime[i], n->order, id, NULL, &(struct det_send_options){ .error = &n->error },
-        &n->sent);
+    return det_runtime_start(n->runtime[i], n->order, id, NULL, NULL, &n->sent, &n->error);
 }
 
 static inline int node_send(struct nodes *n, unsigned i, const char *id, unsigned kind)
 {
     struct order_event event = { .kind = kind };
 
-    return det_runtime_send(
-        n->runtime[i], n->order, id, &event, &(struct det_send_options){ .error = &n->error },
-        &n->sent);
+    return det_runtime_send(n->runtime[i], n->order, id, &event, NULL, &n->sent, &n->error);
 }
 
 static inline struct det_lock *node_lock(
@@ -115,7 +111,7 @@ static inline int lock_kind(struct nodes *n, struct det_lock *lock, unsigned kin
 {
     struct order_event event = { .kind = kind };
 
-    return det_lock_send(lock, &event, &(struct det_send_options){ .error = &n->error }, &n->sent);
+    return det_lock_send(lock, &event, NULL, &n->sent, &n->error);
 }
 
 static inline int try_lock(struct nodes *n, unsigned i, const char *id, det_time wait)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* open_test.c - options, observers, readers: what stands around the sends. */
+/* open_test.c - options, observers and readers of a runtime. */
 #include "runtime/runtime_test.h"
 
 static void keeps(struct fixture *f)
@@ -11,7 +11,7 @@ static void keeps(struct fixture *f)
 
     assert_int_equal(start(f, "o-1"), 0);
     assert_int_equal(send_kind(f, "o-1", PAY), 0);
-    assert_int_equal(det_runtime_get(f->runtime, f->order, "o-1", &instance, &data), 0);
+    assert_int_equal(det_runtime_get(f->runtime, f->order, "o-1", &instance, &data, NULL), 0);
     assert_int_equal(data.cents, 1999);
     assert_string_equal(data.card, "4242");
     settle(f);
@@ -45,9 +45,11 @@ static void walks(struct fixture *f)
     assert_int_equal(start(f, "o-2"), 0);
     for (int i = 0; i < 3; i++)
         assert_int_equal(send_kind(f, "o-2", PING), 0);
-    assert_int_equal(det_runtime_events(f->runtime, f->order, "o-2", 0, stop_at_two, NULL), 42);
     assert_int_equal(
-        det_runtime_events(f->runtime, f->order, "none", 0, stop_at_two, NULL), DET_ERR_NOT_FOUND);
+        det_runtime_events(f->runtime, f->order, "o-2", 0, stop_at_two, NULL, NULL), 42);
+    assert_int_equal(
+        det_runtime_events(f->runtime, f->order, "none", 0, stop_at_two, NULL, NULL),
+        DET_ERR_NOT_FOUND);
 }
 
 static void events_are_walked_oldest_first_and_the_walk_can_be_ended(void **state)
@@ -70,11 +72,12 @@ static void lists(struct fixture *f)
     assert_int_equal(start(f, "o-2"), 0);
     assert_int_equal(start(f, "o-3"), 0);
     assert_int_equal(send_kind(f, "o-3", CANCEL), 0);
-    assert_int_equal(det_runtime_instances(f->runtime, f->order, -1, count_instances, all), 0);
+    assert_int_equal(
+        det_runtime_instances(f->runtime, f->order, -1, count_instances, all, NULL), 0);
     assert_int_equal(all[PENDING], 2);
     assert_int_equal(all[CANCELLED], 1);
     assert_int_equal(
-        det_runtime_instances(f->runtime, f->order, CANCELLED, count_instances, some), 0);
+        det_runtime_instances(f->runtime, f->order, CANCELLED, count_instances, some, NULL), 0);
     assert_int_equal(some[PENDING], 0);
     assert_int_equal(some[CANCELLED], 1);
 }
@@ -107,13 +110,13 @@ static void observed(void **state)
     settle(f);
     assert_int_equal(f->control.notes, 4);
     assert_key(f->control.cause, "order/o-1/2/0");
-    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "x", NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "x", NULL, NULL, NULL), 0);
     assert_int_equal(f->control.note.event, UINT16_MAX);
     assert_int_equal(f->control.note.outcome, DET_OUTCOME_STOP);
     fixture_close(f);
 }
 
-static void the_observer_hears_of_every_commit_and_of_nothing_else(void **state)
+static void observer_is_called_for_every_commit_only(void **state)
 {
     observed(state);
 }
@@ -130,11 +133,12 @@ static void send_inside(void *context)
     struct order_event ping = { .kind = PING };
     struct det_instance instance;
 
-    inner->to_self =
-        det_runtime_send(inner->f->runtime, inner->f->order, "o-1", &ping, NULL, &inner->sent);
-    inner->to_other =
-        det_runtime_send(inner->f->runtime, inner->f->order, "o-2", &ping, NULL, &inner->sent);
-    inner->self_get = det_runtime_get(inner->f->runtime, inner->f->order, "o-1", &instance, NULL);
+    inner->to_self = det_runtime_send(
+        inner->f->runtime, inner->f->order, "o-1", &ping, NULL, &inner->sent, NULL);
+    inner->to_other = det_runtime_send(
+        inner->f->runtime, inner->f->order, "o-2", &ping, NULL, &inner->sent, NULL);
+    inner->self_get =
+        det_runtime_get(inner->f->runtime, inner->f->order, "o-1", &instance, NULL, NULL);
 }
 
 static void busy(struct fixture *f)
@@ -153,7 +157,7 @@ static void busy(struct fixture *f)
     f->control.in_guard = NULL;
 }
 
-static void user_code_cannot_send_to_its_own_instance_but_may_look_at_it(void **state)
+static void user_code_cannot_send_to_its_own_instance_but_may_read_it(void **state)
 {
     (void)state;
     in_fixture(busy);
@@ -205,7 +209,8 @@ static void a_runtime_needs_no_options(void **state)
     (void)state;
     assert_int_equal(det_store_open("memory:", &store, NULL), 0);
     assert_int_equal(det_runtime_open(store, NULL, &runtime, NULL), 0);
-    assert_int_equal(det_runtime_send(runtime, order, "o", &touch, NULL, NULL), DET_ERR_NOT_FOUND);
+    assert_int_equal(
+        det_runtime_send(runtime, order, "o", &touch, NULL, NULL, NULL), DET_ERR_NOT_FOUND);
     det_runtime_close(runtime);
     det_store_close(store);
     det_machine_close(order);
@@ -276,8 +281,8 @@ int main(void)
         cmocka_unit_test(data_is_computed_from_the_event_and_seen_by_the_effect),
         cmocka_unit_test(events_are_walked_oldest_first_and_the_walk_can_be_ended),
         cmocka_unit_test(instances_are_listed_by_state),
-        cmocka_unit_test(the_observer_hears_of_every_commit_and_of_nothing_else),
-        cmocka_unit_test(user_code_cannot_send_to_its_own_instance_but_may_look_at_it),
+        cmocka_unit_test(observer_is_called_for_every_commit_only),
+        cmocka_unit_test(user_code_cannot_send_to_its_own_instance_but_may_read_it),
         cmocka_unit_test(wrong_options_and_a_second_runtime_are_refused),
         cmocka_unit_test(a_runtime_needs_no_options),
         cmocka_unit_test(a_short_deadline_of_hooks_is_kept_too),

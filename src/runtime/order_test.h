@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* order_test.h - the machine of the runtime's suites, which has everything, and user code that does
- * as it is told.
+/* order_test.h - the machine of the runtime's suites, which has every feature, and user code that
+ * the test controls.
  *
  *     PENDING --pay--> CHARGING --charged--> PAID --ship--> SHIPPED
  *        ^               |  declined, late     |  halt: stop
@@ -55,17 +55,17 @@ struct order_event {
 
 /* How user code behaves, and what it saw. */
 struct order_control {
-    bool guard_says_no;
+    bool guard_refuses;
     int hook_result, exit_result, entry_result;
     det_time hook_takes; /* in the simulated world */
     struct det_sim *sim;
     /* charge_card: answers for the first attempts, then the product. */
     int effect_failures;
-    const char *says; /* of a failure; NULL: nothing */
-    unsigned product; /* a kind */
+    const char *message; /* of a failure; NULL: nothing */
+    unsigned product;    /* a kind */
     bool writes_nothing;
     int effect_result;
-    /* What was seen. */
+    /* Observed by user code. */
     char trace[512];
     unsigned guards, hooks, effects;
     struct det_move move;
@@ -77,13 +77,13 @@ struct order_control {
     void (*in_guard)(void *context);
     void (*in_effect)(void *context);
     void *context;
-    /* What the observer was told. */
-    unsigned notes, troubles;
+    /* Reported to the observer. */
+    unsigned notes, incidents;
     struct det_note note;
     char cause[300];
-    struct det_incident trouble;
-    char trouble_key[300], trouble_text[700];
-    unsigned trouble_counts[DET_INCIDENT_EFFECTS_QUEUED + 1];
+    struct det_incident incident;
+    char incident_key[300], incident_text[700];
+    unsigned incident_counts[DET_INCIDENT_EFFECTS_QUEUED + 1];
 };
 
 /* The key of an effect, with or without the store that it is of. */
@@ -116,7 +116,7 @@ static inline bool order_can_pay(const struct det_move *move, const void *data, 
     memcpy(&control->event, event, sizeof control->event);
     if (control->in_guard)
         control->in_guard(control->context);
-    return !control->guard_says_no;
+    return !control->guard_refuses;
 }
 
 static inline int order_check(const struct det_move *move, const void *data, const void *event)
@@ -180,8 +180,8 @@ static inline int order_charge(
     memcpy(&control->event, event, sizeof control->event);
     if (control->in_effect)
         control->in_effect(control->context);
-    if (control->says)
-        memcpy(call->reason, control->says, strnlen(control->says, DET_REASON_MAX));
+    if (control->message)
+        memcpy(call->reason, control->message, strnlen(control->message, DET_REASON_MAX));
     if ((int)call->attempt <= control->effect_failures)
         return DET_ERR_IO;
     if (!control->writes_nothing)
@@ -200,17 +200,17 @@ static inline void order_observe(void *user, const struct det_note *note)
         snprintf(control->cause, sizeof control->cause, "%s", note->cause);
 }
 
-static inline void order_trouble(void *user, const struct det_incident *trouble)
+static inline void order_incident(void *user, const struct det_incident *incident)
 {
     struct order_control *control = user;
 
-    control->troubles++;
-    control->trouble = *trouble;
-    control->trouble_counts[trouble->kind]++;
-    snprintf(control->trouble_text, sizeof control->trouble_text, "%s", trouble->text);
-    control->trouble_key[0] = 0;
-    if (trouble->key)
-        snprintf(control->trouble_key, sizeof control->trouble_key, "%s", trouble->key);
+    control->incidents++;
+    control->incident = *incident;
+    control->incident_counts[incident->kind]++;
+    snprintf(control->incident_text, sizeof control->incident_text, "%s", incident->text);
+    control->incident_key[0] = 0;
+    if (incident->key)
+        snprintf(control->incident_key, sizeof control->incident_key, "%s", incident->key);
 }
 
 static const struct det_field payment_fields[] = {

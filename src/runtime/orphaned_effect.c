@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* orphaned_effect.c - effects that another process has left behind.
+/* orphaned_effect.c - effects that a dead process may have begun.
  *
- * Whoever runs an effect records its attempts when they have ended: one commit less for each. But
- * then an attempt that ends the process is not recorded, and would be made again for ever. So what
- * comes from the store, where a process that is gone may have begun it, is suspected:
+ * A process records the attempts of an effect when they have ended, which saves a commit for each.
+ * But an attempt that ends the process would then never be recorded, and would be repeated for
+ * ever. So an effect loaded from the store that a dead process may have begun is suspected:
  *
  *     suspected, due --> recorded as begun (attempts + 1, UNFINISHED, a backoff) --> runs
- *                                              the process ends: the next one finds it so,
- *                                              and at the last attempt gives it up
- *     recorded, and DET_EFFECT_POSTPONED --> the record is taken back, and it is suspected
+ *                                              the process ends: the next one finds the record,
+ *                                              and gives up after the last attempt
+ *     recorded, and DET_EFFECT_POSTPONED --> the record is reverted, and the effect is suspected
  *                                              as before
- *     it has run here, and this process is still there --> as any other, while its instance is in
- *                                              memory; the store cannot tell whose attempt it was,
- *                                              so what leaves and comes back is suspected again
+ *     it has run in this process --> not suspected while its instance is in memory; the store does
+ *                                              not know whose attempt it was, so an instance that
+ *                                              is evicted and loaded again is suspected again
  *
- * It is recorded by the thread of the pool that is about to run it, and not before: what only waits
- * for its turn is not to blame. The first attempt of all, right after the commit that asked for it,
- * does not count if it ends the process.
+ * The thread of the pool that is about to run the effect makes the record, and not earlier: an
+ * effect that only waits for a thread is not to blame. The very first attempt, right after the
+ * commit that requested it, does not count if it ends the process.
  *
- * When nobody can say whether it was recorded it does not run. Until that has come to an end, and
- * where a record could not be taken back, it is remembered, in this process alone, which attempt it
- * was: so that this record, should it be there, is not taken for that of a process that is gone. */
+ * If the outcome of the record is unknown, the effect does not run. Until that is resolved, and if
+ * a record could not be reverted, this process remembers the number of the attempt, so that it does
+ * not take its own record for that of a dead process. */
 #include "base/checked.h"
 #include "runtime/keep.h"
 #include "runtime/walk.h"
@@ -34,7 +34,7 @@ bool det_effect_run_is_spent(
            effect_run->row.attempts >= det_effect_run_policy(runtime, effect_run).attempts_max;
 }
 
-/* With the claim: nobody else changes the row. */
+/* With the claim: no other thread changes the row. */
 static int record(struct det_turn *turn, struct det_effect_run *effect_run)
 {
     struct det_runtime *runtime = turn->runtime;
@@ -61,7 +61,7 @@ static int record(struct det_turn *turn, struct det_effect_run *effect_run)
     return r;
 }
 
-/* The same. What was postponed is due at once for the next process. */
+/* With the claim. A postponed effect is due at once for the next process. */
 static void take_back(struct det_turn *turn, struct det_effect_run *effect_run)
 {
     struct det_runtime *runtime = turn->runtime;
@@ -107,7 +107,7 @@ int det_effect_run_record(struct det_runtime *runtime, struct det_effect_run *ef
     struct det_turn turn;
     int r;
 
-    r = det_walk_begin(&turn, runtime, resident->served->machine, resident->id);
+    r = det_walk_begin(&turn, runtime, resident->served->machine, resident->id, NULL);
     if (r < 0)
         return r;
     r = is_gone(&turn, effect_run) ? DET_ERR_NOT_FOUND : record(&turn, effect_run);
@@ -121,7 +121,7 @@ void det_effect_run_take_back(struct det_runtime *runtime, struct det_effect_run
     struct det_shard *shard = det_served_shard(runtime, resident->hash);
     struct det_turn turn;
 
-    /* Until it is taken back: the attempt is recorded, and was none. */
+    /* Until the record is reverted: the attempt is recorded, but did not happen. */
     det_shard_lock(runtime, shard);
     effect_run->is_suspected = true;
     effect_run->doubted = effect_run->row.attempts;

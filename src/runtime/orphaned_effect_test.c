@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* orphaned_effect_test.c - effects that were left behind by a process that is gone: each attempt is
- * recorded before it begins, so that one that ends its process comes to an end itself. */
+/* orphaned_effect_test.c - effects left by a dead process: each attempt is recorded before it
+ * begins, so that an effect that kills its process becomes a dead letter. */
 #include <limits.h>
 
 #include "runtime/faulty_test.h"
@@ -46,7 +46,7 @@ static struct fixture *open_left(struct faulty *faulty)
     return f;
 }
 
-static void an_effect_that_ends_its_process_is_given_up_at_last(void **unused)
+static void an_effect_that_ends_its_process_becomes_a_dead_letter(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = open_left(&faulty);
@@ -59,7 +59,7 @@ static void an_effect_that_ends_its_process_is_given_up_at_last(void **unused)
         assert_int_equal(f->control.effects, 1 + i);
         assert_int_equal(f->control.attempt, i);
     }
-    f->control.troubles = 0;
+    f->control.incidents = 0;
     next_process(f, &faulty);
     advance(f, DET_SECOND);
     assert_int_equal(f->control.effects, 4);
@@ -68,15 +68,15 @@ static void an_effect_that_ends_its_process_is_given_up_at_last(void **unused)
     assert_int_equal(all->first.state, DET_EFFECT_STATE_DEAD);
     assert_int_equal(all->first.attempts, 3);
     assert_int_equal(all->first.last_error, DET_ERR_UNFINISHED);
-    assert_int_equal(f->control.troubles, 1);
-    assert_int_equal(f->control.trouble.kind, DET_INCIDENT_EFFECT_DEAD);
-    assert_int_equal(f->control.trouble.attempt, 3);
-    assert_non_null(strstr(f->control.trouble_text, "the process ended during attempt 3"));
+    assert_int_equal(f->control.incidents, 1);
+    assert_int_equal(f->control.incident.kind, DET_INCIDENT_EFFECT_DEAD);
+    assert_int_equal(f->control.incident.attempt, 3);
+    assert_non_null(strstr(f->control.incident_text, "the process ended during attempt 3"));
     assert_int_equal(counts(f).effects_dead, 1);
     fixture_close(f);
 }
 
-static void a_dead_one_that_is_retried_begins_anew(void **unused)
+static void a_dead_one_that_is_retried_begins_again(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = open_left(&faulty);
@@ -96,7 +96,7 @@ static void a_dead_one_that_is_retried_begins_anew(void **unused)
     fixture_close(f);
 }
 
-static void what_was_left_behind_waits_its_turn_after_it_ended_a_process_again(void **unused)
+static void an_orphaned_effect_waits_after_it_ended_a_process_again(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = open_left(&faulty);
@@ -116,7 +116,7 @@ static void what_was_left_behind_waits_its_turn_after_it_ended_a_process_again(v
     fixture_close(f);
 }
 
-static void one_that_fails_in_the_usual_way_is_counted_as_ever(void **unused)
+static void orphaned_effect_counts_ordinary_failures(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = open_left(&faulty);
@@ -128,7 +128,7 @@ static void one_that_fails_in_the_usual_way_is_counted_as_ever(void **unused)
     advance(f, DET_SECOND);
     assert_int_equal(f->control.effects, 4);
     assert_int_equal(f->control.attempt, 3);
-    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EFFECT_FAILED], 2);
+    assert_int_equal(f->control.incident_counts[DET_INCIDENT_EFFECT_FAILED], 2);
     assert_int_equal(get(f, "o-1").state, PAID);
     fixture_close(f);
 }
@@ -155,7 +155,7 @@ static void no_attempt_begins_that_cannot_be_recorded(void **unused)
     fixture_close(f);
 }
 
-/* An effect that nobody has begun, which has one attempt, for a process that begins now. */
+/* An effect that no process has begun, which has one attempt, for a new process. */
 static struct fixture *open_unbegun(struct faulty *faulty)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
@@ -180,7 +180,7 @@ static void assert_ran_once(struct fixture *f)
     assert_int_equal(get(f, "o-1").state, PAID);
 }
 
-/* The record is there, but nobody says so; and then so many loads fail. */
+/* The record is stored, but the answer is lost; then so many loads fail. */
 static void lose_the_answer(struct fixture *f, struct faulty *faulty, int loads)
 {
     faulty->loads_skipped = 1;
@@ -192,7 +192,7 @@ static void lose_the_answer(struct fixture *f, struct faulty *faulty, int loads)
     assert_int_equal(f->control.effects, 0);
 }
 
-static void a_record_whose_answer_was_lost_is_no_attempt(void **unused)
+static void attempt_record_with_a_lost_answer_is_not_an_attempt(void **unused)
 {
     (void)unused;
     for (int loads = 0; loads < 4; loads++) {
@@ -207,7 +207,7 @@ static void a_record_whose_answer_was_lost_is_no_attempt(void **unused)
 }
 
 /* Only this process knows that it was its own record: so the instance stays until it has run. */
-static void one_whose_record_is_in_doubt_stays_in_memory(void **unused)
+static void instance_with_an_unknown_record_result_stays_in_memory(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = open_unbegun(&faulty);
@@ -227,8 +227,8 @@ static void one_whose_record_is_in_doubt_stays_in_memory(void **unused)
     fixture_close(f);
 }
 
-/* The first one takes its time; meanwhile the runtime is closed, and the second waits for a thread.
- */
+/* The first one takes its time; meanwhile the runtime is closed, and the second waits for a
+ * thread. */
 static void linger(void *context)
 {
     struct faulty *faulty = context;
@@ -244,7 +244,7 @@ static void close_it(void *argument)
     f->runtime = NULL;
 }
 
-static void what_waits_for_a_thread_was_not_begun(void **unused)
+static void effect_waiting_for_a_thread_is_not_an_attempt(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = open_left(&faulty);
@@ -272,17 +272,17 @@ static void what_waits_for_a_thread_was_not_begun(void **unused)
     fixture_close(f);
 }
 
-/* What is postponed is no attempt, in this process and in the next one. */
+/* A postponed attempt does not count, in this process and in the next one. */
 
 static void stop_in_effect(struct fixture *f, struct faulty *faulty, void (*in_effect)(void *))
 {
     faulty->fault = FAULT_NONE;
     f->control.in_effect = in_effect;
     f->control.effect_result = DET_EFFECT_POSTPONED;
-    f->control.troubles = 0;
+    f->control.incidents = 0;
 }
 
-static void one_that_each_process_postpones_is_never_given_up(void **unused)
+static void an_effect_that_each_process_postpones_never_dies(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = open_left(&faulty);
@@ -300,11 +300,11 @@ static void one_that_each_process_postpones_is_never_given_up(void **unused)
     settle(f);
     assert_int_equal(f->control.attempt, 1);
     assert_int_equal(get(f, "o-1").state, PAID);
-    assert_int_equal(f->control.troubles, 0);
+    assert_int_equal(f->control.incidents, 0);
     fixture_close(f);
 }
 
-static void one_that_is_postponed_while_the_runtime_closes_is_no_attempt(void **unused)
+static void effect_postponed_during_close_is_not_an_attempt(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = open_left(&faulty);
@@ -331,7 +331,7 @@ static void one_that_is_postponed_while_the_runtime_closes_is_no_attempt(void **
 }
 
 /* The record stays, or may stay: this process knows better. */
-static void one_whose_record_cannot_be_taken_back_runs_here_all_the_same(void **unused)
+static void postponed_effect_runs_despite_its_remaining_record(void **unused)
 {
     static const enum fault faults[] = { FAULT_BEFORE, FAULT_AFTER };
 
@@ -374,7 +374,7 @@ static void kill_node(void *context)
     det_shared_kill(victim->n->store[victim->node]);
 }
 
-static void a_node_after_the_other_takes_over_and_at_last_gives_it_up(void **unused)
+static void effect_that_kills_every_node_becomes_a_dead_letter(void **unused)
 {
     struct nodes *n = nodes_open(1, few);
     struct victim victim = { n, 0 };
@@ -394,11 +394,11 @@ static void a_node_after_the_other_takes_over_and_at_last_gives_it_up(void **unu
     pass(n, DET_MINUTE);
     assert_int_equal(n->control.effects, 4);
     assert_int_equal(node_counts(n, 4).effects_dead, 1);
-    assert_int_equal(n->control.trouble.code, DET_ERR_UNFINISHED);
+    assert_int_equal(n->control.incident.code, DET_ERR_UNFINISHED);
     nodes_close(n);
 }
 
-static void somebodys_lock_only_delays_it(void **unused)
+static void foreign_lock_only_delays_the_orphaned_effect(void **unused)
 {
     struct nodes *n = nodes_open(2, few);
     struct victim victim = { n, 0 };
@@ -426,19 +426,19 @@ static void somebodys_lock_only_delays_it(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_effect_that_ends_its_process_is_given_up_at_last),
-        cmocka_unit_test(a_dead_one_that_is_retried_begins_anew),
-        cmocka_unit_test(what_was_left_behind_waits_its_turn_after_it_ended_a_process_again),
-        cmocka_unit_test(one_that_fails_in_the_usual_way_is_counted_as_ever),
+        cmocka_unit_test(an_effect_that_ends_its_process_becomes_a_dead_letter),
+        cmocka_unit_test(a_dead_one_that_is_retried_begins_again),
+        cmocka_unit_test(an_orphaned_effect_waits_after_it_ended_a_process_again),
+        cmocka_unit_test(orphaned_effect_counts_ordinary_failures),
         cmocka_unit_test(no_attempt_begins_that_cannot_be_recorded),
-        cmocka_unit_test(a_record_whose_answer_was_lost_is_no_attempt),
-        cmocka_unit_test(one_whose_record_is_in_doubt_stays_in_memory),
-        cmocka_unit_test(what_waits_for_a_thread_was_not_begun),
-        cmocka_unit_test(one_that_each_process_postpones_is_never_given_up),
-        cmocka_unit_test(one_that_is_postponed_while_the_runtime_closes_is_no_attempt),
-        cmocka_unit_test(one_whose_record_cannot_be_taken_back_runs_here_all_the_same),
-        cmocka_unit_test(a_node_after_the_other_takes_over_and_at_last_gives_it_up),
-        cmocka_unit_test(somebodys_lock_only_delays_it),
+        cmocka_unit_test(attempt_record_with_a_lost_answer_is_not_an_attempt),
+        cmocka_unit_test(instance_with_an_unknown_record_result_stays_in_memory),
+        cmocka_unit_test(effect_waiting_for_a_thread_is_not_an_attempt),
+        cmocka_unit_test(an_effect_that_each_process_postpones_never_dies),
+        cmocka_unit_test(effect_postponed_during_close_is_not_an_attempt),
+        cmocka_unit_test(postponed_effect_runs_despite_its_remaining_record),
+        cmocka_unit_test(effect_that_kills_every_node_becomes_a_dead_letter),
+        cmocka_unit_test(foreign_lock_only_delays_the_orphaned_effect),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

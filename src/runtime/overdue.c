@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* overdue.c - what was due before an event came to a runtime that fires nothing by itself: the
- * timers of that instance go first, as they would have, had somebody been there. One that is not
- * taken is over, as it would be. One that cannot fire here, for want of a function say, stays as it
- * is, for a runtime that acts, and those behind it go. */
+/* overdue.c - a passive runtime fires the overdue timers of an instance before it sends an event to
+ * it, in the order of an active runtime. A rejected timer is removed, as there. A timer that cannot
+ * fire here, for example because a function is unbound, is left for an active runtime, and later
+ * timers fire. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "runtime/meter.h"
 
-/* A timer that is due may arm the next one, due as well if the clock goes on meanwhile. */
+/* A due timer may arm the next one, which may be due, too, as the clock advances. */
 #define FIRED_MAX 64
 
-/* The one that has been due for longest; not one that has just failed. NULL: none. Lock held.
- * Deferred events that the state takes are delivered by the turn that sends. */
+/* The timer that is due for the longest time, except one that has just failed. NULL: none. Lock
+ * held. The sending turn delivers deferred events that the state accepts. */
 static struct det_armed *find_first(struct det_resident *resident, det_time now)
 {
     const struct det_machine *machine = resident->served->machine;
@@ -40,35 +40,36 @@ static void write_event(const struct det_armed *armed, void *event)
         memcpy(event, armed->value, armed->due.resident->served->machine->event_size);
 }
 
-/* It fails by itself: for want of a function, say. Others may fire, and something may be sent. */
+/* True if only this timer failed, for example for an unbound function. Others may fire, and the
+ * send may proceed. */
 static bool is_its_own(int r)
 {
     return det_turn_may_pass_later(r) || r == DET_ERR_UNBOUND || r == DET_ERR_EARLY ||
            r == DET_ERR_NOT_FOUND;
 }
 
-/* The turn has ended. Nobody is told of what is left to others, but for who sends. */
+/* After the turn. Timers left to others are reported only to the sender. */
 static void fired(struct det_turn *turn, uint32_t attempt, int r)
 {
     struct det_runtime_counts *counts = &turn->shard->counts;
     int code = r < 0 ? r : turn->rejected;
 
     if (det_turn_may_pass_later(code) || (r == 0 && code < 0))
-        det_due_tell_rejected(turn, attempt, code);
-    if (r == 0 && !det_due_is_tried_again(turn))
+        det_due_report_rejected(turn, attempt, code);
+    if (r == 0 && !det_due_will_retry(turn))
         det_meter_timeout(turn);
     det_shard_lock(turn->runtime, turn->shard);
     if (is_its_own(r))
         det_due_fire_later(turn, r);
-    else if (r == 0 && !det_due_is_tried_again(turn))
+    else if (r == 0 && !det_due_will_retry(turn))
         det_due_count(turn, counts);
     det_due_let_go(turn->shard, turn->firing.armed);
     turn->resident->pins--;
     det_shard_unlock(turn->runtime, turn->shard);
 }
 
-/* 1 when nothing is in the way of the next one. Lock held before and not after. It is out of the
- * heap, as with the loop: its own firing cannot cancel it. */
+/* 1: continue with the next timer. The lock is held before and not after. The timer is out of the
+ * heap, as in the loop: its own event cannot cancel it. */
 static int fire(struct det_turn *turn, struct det_armed *armed, const void *event)
 {
     uint32_t attempt = armed->attempts + armed->tries + 1;
@@ -95,7 +96,8 @@ static int fire(struct det_turn *turn, struct det_armed *armed, const void *even
     return r;
 }
 
-/* 1: there was one, which may have failed; 0: there is none; or why nothing can be sent now. */
+/* 1: a timer was fired, perhaps without success; 0: none is due; or the error that prevents the
+ * send. */
 static int fire_first(struct det_turn *turn, const char *id)
 {
     size_t size = turn->served->machine->event_size;

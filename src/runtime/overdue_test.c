@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* overdue_test.c - a timer that is due when a tool sends something to its instance goes first, as
- * it would have, had somebody been there; on every kind of store. */
+/* overdue_test.c - a timer that is due when a tool sends to its instance fires first, as in an
+ * active runtime; on every kind of store. */
 #include <detent/lock.h>
 
 #include "runtime/faulty_test.h"
@@ -66,7 +66,7 @@ static void goes_first(struct fixture *f)
     assert_int_equal(f->control.effects, 0);
 }
 
-static void a_timer_that_is_due_goes_before_what_is_sent(void **state)
+static void overdue_timer_fires_before_a_send(void **state)
 {
     (void)state;
     in_every_store(goes_first);
@@ -93,14 +93,15 @@ static void stops(struct fixture *f)
 {
     charging(f);
     advance(f, DET_HOUR);
-    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "enough", NULL, &f->sent), 0);
+    assert_int_equal(
+        det_runtime_cancel(f->runtime, f->order, "o-1", "enough", NULL, &f->sent, NULL), 0);
     assert_int_equal(events_after(f, "o-1", 0)->count, 3);
     assert_int_equal(events_after(f, "o-1", 0)->rows[1].event, LATE);
     assert_int_equal(get(f, "o-1").state, PENDING);
     assert_true(get(f, "o-1").is_stopped);
 }
 
-static void it_goes_before_a_stop_by_hand_too(void **state)
+static void it_precedes_a_manual_stop_too(void **state)
 {
     (void)state;
     in_every_store(stops);
@@ -114,22 +115,22 @@ static void done(struct det_send *send)
 static void submits(struct fixture *f)
 {
     struct order_event ping = { .kind = PING };
-    int told = 0;
+    int reported = 0;
     struct det_send send = {
-        .machine = f->order, .instance = "o-1", .event = &ping, .done = done, .user = &told
+        .machine = f->order, .instance = "o-1", .event = &ping, .done = done, .user = &reported
     };
 
     charging(f);
     advance(f, DET_HOUR);
     assert_int_equal(det_runtime_submit(f->runtime, &send), 0);
     settle(f);
-    assert_int_equal(told, 1);
+    assert_int_equal(reported, 1);
     assert_int_equal(send.result, 0);
     assert_int_equal(send.sent.sequence, 3);
     assert_int_equal(events_after(f, "o-1", 0)->rows[1].event, LATE);
 }
 
-static void it_goes_before_what_is_submitted_too(void **state)
+static void overdue_timer_fires_before_a_submission(void **state)
 {
     (void)state;
     in_every_store(submits);
@@ -156,7 +157,7 @@ static void with_its_payload(struct fixture *f)
     assert_int_equal(timers(f, "o-1")->count, 0);
 }
 
-static void a_named_timer_with_its_payload_goes_first_too(void **state)
+static void overdue_named_timer_fires_first_with_its_payload(void **state)
 {
     (void)state;
     in_every_store(with_its_payload);
@@ -224,7 +225,7 @@ static void two_in_order(struct fixture *f)
     assert_int_equal(timers(f, "o-1")->count, 0);
 }
 
-static void two_that_are_due_go_in_their_order(void **state)
+static void two_overdue_timers_fire_in_order(void **state)
 {
     (void)state;
     in_every_store(two_in_order);
@@ -243,14 +244,14 @@ static void check_only_late(struct fixture *f)
     assert_int_equal(counts(f).timeouts_fired, 1);
 }
 
-/* As in a runtime that acts: it is over. */
+/* As in an active runtime: the timer is removed. */
 static void check_rejected(struct fixture *f, int code)
 {
     check_only_late(f);
     assert_int_equal(counts(f).timeouts_rejected, 1);
-    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_TIMEOUT_REJECTED], 1);
-    assert_int_equal(f->control.trouble.code, code);
-    assert_string_equal(f->control.trouble.name, "reminder");
+    assert_int_equal(f->control.incident_counts[DET_INCIDENT_TIMEOUT_REJECTED], 1);
+    assert_int_equal(f->control.incident.code, code);
+    assert_string_equal(f->control.incident.name, "reminder");
     /* Where the state has no use for it, it is gone. */
     assert_int_equal(timers(f, "o-1")->count, code != DET_ERR_UNHANDLED);
 }
@@ -264,11 +265,11 @@ static void unhandled(struct fixture *f)
 static void refused(struct fixture *f)
 {
     both_due(f, true);
-    f->control.guard_says_no = true;
+    f->control.guard_refuses = true;
     check_rejected(f, DET_ERR_REFUSED);
 }
 
-static void one_that_is_not_taken_is_over_and_those_behind_it_go(void **state)
+static void a_timer_that_is_not_accepted_is_removed_and_later_ones_fire(void **state)
 {
     (void)state;
     in_every_store(unhandled);
@@ -286,13 +287,13 @@ static void fails(struct fixture *f)
     assert_string_equal(timers(f, "o-1")->rows[0].name, "reminder");
 }
 
-static void one_that_fails_stays_and_those_behind_it_go(void **state)
+static void a_timer_that_fails_stays_and_later_ones_fire(void **state)
 {
     (void)state;
     in_every_store(fails);
 }
 
-/* Entering PENDING asks a hook that nobody has bound here. */
+/* Entering PENDING calls a hook that is not bound here. */
 static void stays(struct fixture *f)
 {
     struct det_machine *named = order_machine(false);
@@ -300,7 +301,7 @@ static void stays(struct fixture *f)
 
     charging(f);
     advance(f, DET_HOUR);
-    assert_int_equal(det_runtime_send(f->runtime, named, "o-1", &noise, NULL, &f->sent), 0);
+    assert_int_equal(det_runtime_send(f->runtime, named, "o-1", &noise, NULL, &f->sent, NULL), 0);
     assert_int_equal(f->sent.outcome, DET_OUTCOME_IGNORED);
     fixture_reopen(f, (struct det_runtime_options){ 0 });
     det_machine_close(named);
@@ -310,13 +311,13 @@ static void stays(struct fixture *f)
     assert_int_equal(events_after(f, "o-1", 0)->rows[1].event, LATE);
 }
 
-static void one_that_cannot_fire_here_is_left_to_who_can(void **state)
+static void a_timer_that_cannot_fire_here_is_left_to_an_active_runtime(void **state)
 {
     (void)state;
     in_a_file(stays);
 }
 
-/* Somebody who gives up a lock after a while. */
+/* A holder that releases a lock after a while. */
 struct holder {
     struct fixture *f;
     struct det_lock *lock;
@@ -330,7 +331,7 @@ static void hold(void *argument)
     det_lock_close(holder->lock);
 }
 
-/* Calls `act` while somebody has the lock of o-1, where LATE is due. */
+/* Calls `act` while another holder has the lock of o-1, where LATE is due. */
 static void locked(struct fixture *f, det_time wait, void (*act)(struct fixture *f))
 {
     struct det_world *world = det_sim_world(f->sim);
@@ -357,7 +358,8 @@ static void ping_in_turn(struct fixture *f)
 
 static void stop_in_turn(struct fixture *f)
 {
-    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", "enough", NULL, &f->sent), 0);
+    assert_int_equal(
+        det_runtime_cancel(f->runtime, f->order, "o-1", "enough", NULL, &f->sent, NULL), 0);
     assert_int_equal(events_after(f, "o-1", 0)->count, 3);
     assert_int_equal(events_after(f, "o-1", 0)->rows[1].event, LATE);
 }
@@ -385,7 +387,7 @@ static void does_not_wait(struct fixture *f)
     locked(f, -1, ping_in_vain);
 }
 
-static void it_waits_with_what_is_sent_for_the_lock_of_somebody_else(void **state)
+static void a_passive_send_waits_for_the_lock_of_another_holder(void **state)
 {
     (void)state;
     in_every_store(sends_after_a_lock);
@@ -405,7 +407,7 @@ static void pay(void *argument)
     struct fixture *f = argument;
     struct order_event event = { .kind = PAY, .as.pay = { .cents = 1, .card = "1" } };
 
-    assert_int_equal(det_runtime_send(f->runtime, f->order, "o-1", &event, NULL, NULL), 0);
+    assert_int_equal(det_runtime_send(f->runtime, f->order, "o-1", &event, NULL, NULL, NULL), 0);
 }
 
 static void is_busy(struct fixture *f)
@@ -457,7 +459,7 @@ static void fails_to_commit(struct fixture *f)
     f->store = NULL;
 }
 
-static void what_is_sent_fails_with_it_when_the_store_does(void **state)
+static void send_fails_when_its_overdue_timer_cannot_commit(void **state)
 {
     (void)state;
     in_fixture(fails_to_commit);
@@ -483,7 +485,7 @@ static int send_without_memory(struct det_test_memory *memory, void *argument)
                                        .allocator = &memory->allocator },
         &runtime, NULL);
     if (r == 0)
-        r = det_runtime_send(runtime, f->order, "o-1", &ping, NULL, &f->sent);
+        r = det_runtime_send(runtime, f->order, "o-1", &ping, NULL, &f->sent, NULL);
     if (r == 0)
         assert_int_equal(f->sent.sequence, 3);
     det_runtime_close(runtime);
@@ -491,7 +493,7 @@ static int send_without_memory(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void without_memory_nothing_is_overtaken(void **state)
+static void allocation_failure_keeps_timers_before_sends(void **state)
 {
     (void)state;
     det_test_each_failure(send_without_memory, NULL);
@@ -500,19 +502,19 @@ static void without_memory_nothing_is_overtaken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_timer_that_is_due_goes_before_what_is_sent),
+        cmocka_unit_test(overdue_timer_fires_before_a_send),
         cmocka_unit_test(a_timer_that_is_not_due_waits),
-        cmocka_unit_test(it_goes_before_a_stop_by_hand_too),
-        cmocka_unit_test(it_goes_before_what_is_submitted_too),
-        cmocka_unit_test(a_named_timer_with_its_payload_goes_first_too),
-        cmocka_unit_test(two_that_are_due_go_in_their_order),
-        cmocka_unit_test(one_that_is_not_taken_is_over_and_those_behind_it_go),
-        cmocka_unit_test(one_that_fails_stays_and_those_behind_it_go),
-        cmocka_unit_test(one_that_cannot_fire_here_is_left_to_who_can),
-        cmocka_unit_test(it_waits_with_what_is_sent_for_the_lock_of_somebody_else),
+        cmocka_unit_test(it_precedes_a_manual_stop_too),
+        cmocka_unit_test(overdue_timer_fires_before_a_submission),
+        cmocka_unit_test(overdue_named_timer_fires_first_with_its_payload),
+        cmocka_unit_test(two_overdue_timers_fire_in_order),
+        cmocka_unit_test(a_timer_that_is_not_accepted_is_removed_and_later_ones_fire),
+        cmocka_unit_test(a_timer_that_fails_stays_and_later_ones_fire),
+        cmocka_unit_test(a_timer_that_cannot_fire_here_is_left_to_an_active_runtime),
+        cmocka_unit_test(a_passive_send_waits_for_the_lock_of_another_holder),
         cmocka_unit_test(a_busy_instance_is_waited_for_once),
-        cmocka_unit_test(what_is_sent_fails_with_it_when_the_store_does),
-        cmocka_unit_test(without_memory_nothing_is_overtaken),
+        cmocka_unit_test(send_fails_when_its_overdue_timer_cannot_commit),
+        cmocka_unit_test(allocation_failure_keeps_timers_before_sends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

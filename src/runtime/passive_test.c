@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* passive_test.c - a runtime in which nothing happens by itself. */
+/* passive_test.c - a passive runtime: no background work. */
 #include "runtime/runtime_test.h"
 
 static void charging(struct fixture *f)
@@ -42,7 +42,7 @@ static void hands_over(struct fixture *f)
     assert_int_equal(get(f, "o-1").state, PAID);
 }
 
-static void the_next_runtime_that_acts_does_what_a_passive_one_left(void **state)
+static void active_runtime_completes_the_work_of_a_passive_one(void **state)
 {
     (void)state;
     in_fixture(hands_over);
@@ -72,7 +72,7 @@ static void asks_by_name(struct fixture *f)
     struct det_machine *named = order_machine(false);
     struct order_event pay = { .kind = PAY, .as.pay = { .cents = 5, .card = "1" } };
 
-    /* What the way needs is bound, the effect stays a name. */
+    /* The functions of the transition are bound, the effect stays a name. */
     assert_int_equal(det_machine_bind_guard(named, "can_pay", order_can_pay), 0);
     assert_int_equal(det_machine_bind_hook(named, "check", order_check), 0);
     assert_int_equal(det_machine_bind_hook(named, "leave", order_leave), 0);
@@ -80,16 +80,17 @@ static void asks_by_name(struct fixture *f)
     assert_int_equal(det_machine_bind_update(named, "count", order_count), 0);
     assert_int_equal(det_machine_bind_fill(named, "since", order_since), 0);
     fixture_reopen(f, (struct det_runtime_options){ 0 });
-    assert_int_equal(det_runtime_start(f->runtime, named, "o-1", NULL, NULL, NULL), 0);
-    assert_int_equal(det_runtime_send(f->runtime, named, "o-1", &pay, NULL, NULL), DET_ERR_UNBOUND);
+    assert_int_equal(det_runtime_start(f->runtime, named, "o-1", NULL, NULL, NULL, NULL), 0);
+    assert_int_equal(
+        det_runtime_send(f->runtime, named, "o-1", &pay, NULL, NULL, NULL), DET_ERR_UNBOUND);
     fixture_reopen(f, (struct det_runtime_options){ .is_passive = true });
-    assert_int_equal(det_runtime_send(f->runtime, named, "o-1", &pay, NULL, NULL), 0);
+    assert_int_equal(det_runtime_send(f->runtime, named, "o-1", &pay, NULL, NULL, NULL), 0);
     det_runtime_close(f->runtime);
     f->runtime = NULL;
     det_machine_close(named);
 }
 
-static void an_effect_that_is_only_a_name_can_be_asked_for_passively(void **state)
+static void passive_runtime_accepts_unbound_effects(void **state)
 {
     (void)state;
     in_fixture(asks_by_name);
@@ -99,9 +100,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(timers_and_effects_wait_in_the_store_of_a_passive_runtime),
-        cmocka_unit_test(the_next_runtime_that_acts_does_what_a_passive_one_left),
+        cmocka_unit_test(active_runtime_completes_the_work_of_a_passive_one),
         cmocka_unit_test(a_passive_runtime_loads_only_what_it_is_asked_for),
-        cmocka_unit_test(an_effect_that_is_only_a_name_can_be_asked_for_passively),
+        cmocka_unit_test(passive_runtime_accepts_unbound_effects),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,7 +37,7 @@ static void the_timeout_of_a_state_is_filled_when_it_is_armed(void **state)
     (void)state;
     det_machine_close(f->order);
     f->order = nag_machine(order_since);
-    assert_int_equal(det_runtime_start(f->runtime, f->order, "n", &data, NULL, NULL), 0);
+    assert_int_equal(det_runtime_start(f->runtime, f->order, "n", &data, NULL, NULL, NULL), 0);
     assert_int_equal(send_kind(f, "n", NAG_GO), 0);
     advance(f, DET_MINUTE);
     all = events_after(f, "n", 1);
@@ -48,7 +48,7 @@ static void the_timeout_of_a_state_is_filled_when_it_is_armed(void **state)
     fixture_close(f);
 }
 
-static void a_fill_that_is_only_a_name_refuses_the_way_in(void **state)
+static void unbound_fill_refuses_the_transition(void **state)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
 
@@ -81,7 +81,7 @@ static void fill_in_another_event(const struct det_move *move, const void *data,
     filled->kind = NAG_GO;
 }
 
-static void a_fill_that_makes_no_such_event_refuses_the_way_in(void **state)
+static void fill_of_an_invalid_event_refuses_the_transition(void **state)
 {
     static det_fill_fn *const fills[] = { fill_in_no_text, fill_in_another_event };
 
@@ -140,9 +140,9 @@ static void a_list_of_more_than_it_may_hold_is_refused(void **state)
     f->order = built(b);
     assert_int_equal(start(f, "t"), 0);
     assert_int_equal(
-        det_runtime_send(f->runtime, f->order, "t", &event, NULL, NULL), DET_ERR_INVALID);
+        det_runtime_send(f->runtime, f->order, "t", &event, NULL, NULL, NULL), DET_ERR_INVALID);
     event.cart.count = 4;
-    assert_int_equal(det_runtime_send(f->runtime, f->order, "t", &event, NULL, NULL), 0);
+    assert_int_equal(det_runtime_send(f->runtime, f->order, "t", &event, NULL, NULL, NULL), 0);
     assert_int_equal(get(f, "t").sequence, 1);
     fixture_close(f);
 }
@@ -151,8 +151,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_timeout_of_a_state_is_filled_when_it_is_armed),
-        cmocka_unit_test(a_fill_that_is_only_a_name_refuses_the_way_in),
-        cmocka_unit_test(a_fill_that_makes_no_such_event_refuses_the_way_in),
+        cmocka_unit_test(unbound_fill_refuses_the_transition),
+        cmocka_unit_test(fill_of_an_invalid_event_refuses_the_transition),
         cmocka_unit_test(a_list_of_more_than_it_may_hold_is_refused),
     };
 

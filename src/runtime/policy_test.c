@@ -22,7 +22,7 @@ static void idempotent(struct fixture *f)
     assert_int_equal(f->sent.sequence, first.sequence);
     assert_int_equal(f->sent.visit, first.visit);
     assert_int_equal(counts(f).duplicates, 1);
-    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", NULL, NULL, NULL, NULL), 0);
     options.expected = 99;
     assert_int_equal(send_with(f, "o-1", TOUCH, options), 0);
     assert_true(f->sent.is_duplicate);
@@ -86,7 +86,7 @@ static void ignored(struct fixture *f)
     assert_int_equal(events_after(f, "o-1", 0)->count, 0);
 }
 
-static void an_event_to_be_ignored_leaves_nothing_but_a_count(void **state)
+static void ignored_event_only_increments_a_count(void **state)
 {
     (void)state;
     in_fixture(ignored);
@@ -101,10 +101,10 @@ static void dead(struct fixture *f)
     assert_int_equal(f->sent.outcome, DET_OUTCOME_DEAD_LETTER);
     assert_int_equal(f->sent.sequence, 1);
     assert_int_equal(f->sent.visit, 1);
-    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EVENT_DEAD], 1);
-    assert_string_equal(f->control.trouble.name, "JUNK");
-    assert_string_equal(f->control.trouble.instance, "o-1");
-    assert_int_equal(f->control.trouble.code, DET_ERR_UNHANDLED);
+    assert_int_equal(f->control.incident_counts[DET_INCIDENT_EVENT_DEAD], 1);
+    assert_string_equal(f->control.incident.name, "JUNK");
+    assert_string_equal(f->control.incident.instance, "o-1");
+    assert_int_equal(f->control.incident.code, DET_ERR_UNHANDLED);
     all = events_after(f, "o-1", 0);
     assert_int_equal(all->count, 1);
     assert_int_equal(all->rows[0].outcome, DET_OUTCOME_DEAD_LETTER);
@@ -112,7 +112,7 @@ static void dead(struct fixture *f)
     assert_int_equal(all->rows[0].to, PENDING);
 }
 
-static void a_dead_letter_is_recorded_and_told(void **state)
+static void a_dead_letter_is_recorded_and_reported(void **state)
 {
     (void)state;
     in_fixture(dead);
@@ -155,13 +155,13 @@ static void too_many_deferred(struct fixture *f)
     assert_int_equal(send_kind(f, "o-1", NOTE), DET_ERR_LIMIT);
     assert_int_equal(f->error.code, DET_ERR_LIMIT);
     assert_int_equal(get(f, "o-1").deferred_count, DET_DEFERRED_MAX);
-    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", NULL, NULL, NULL, NULL), 0);
     assert_int_equal(get(f, "o-1").deferred_count, 0);
-    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_EVENT_DEAD], DET_DEFERRED_MAX);
-    assert_int_equal(f->control.trouble.code, DET_ERR_STOPPED);
+    assert_int_equal(f->control.incident_counts[DET_INCIDENT_EVENT_DEAD], DET_DEFERRED_MAX);
+    assert_int_equal(f->control.incident.code, DET_ERR_STOPPED);
 }
 
-static void deferred_events_are_bounded_and_a_stop_makes_them_dead_letters(void **state)
+static void deferred_events_are_limited_and_dead_after_a_stop(void **state)
 {
     (void)state;
     in_fixture(too_many_deferred);
@@ -190,25 +190,27 @@ static void batches(struct fixture *f)
     struct order_event touch = { .kind = TOUCH }, ping = { .kind = PING }, ship = { .kind = SHIP };
     const void *good[] = { &touch, &ping, &touch };
     const void *bad[] = { &touch, &ping, &ship };
-    struct det_send_options options = { .event_id = "b-1", .error = &f->error };
+    struct det_send_options options = { .event_id = "b-1" };
     struct order_data data;
     struct det_instance before, after;
 
     assert_int_equal(start(f, "o-1"), 0);
     before = get(f, "o-1");
     assert_int_equal(
-        det_runtime_send_all(f->runtime, f->order, "o-1", bad, 3, &options, &f->sent),
+        det_runtime_send_all(f->runtime, f->order, "o-1", bad, 3, &options, &f->sent, &f->error),
         DET_ERR_UNHANDLED);
     after = get(f, "o-1");
     assert_memory_equal(&before, &after, sizeof before);
     assert_int_equal(
-        det_runtime_send_all(f->runtime, f->order, "o-1", good, 3, &options, &f->sent), 0);
+        det_runtime_send_all(f->runtime, f->order, "o-1", good, 3, &options, &f->sent, &f->error),
+        0);
     assert_int_equal(f->sent.sequence, 3);
     assert_int_equal(f->sent.visit, 4);
     assert_int_equal(
-        det_runtime_send_all(f->runtime, f->order, "o-1", good, 3, &options, &f->sent), 0);
+        det_runtime_send_all(f->runtime, f->order, "o-1", good, 3, &options, &f->sent, &f->error),
+        0);
     assert_true(f->sent.is_duplicate);
-    assert_int_equal(det_runtime_get(f->runtime, f->order, "o-1", &after, &data), 0);
+    assert_int_equal(det_runtime_get(f->runtime, f->order, "o-1", &after, &data, NULL), 0);
     assert_int_equal(after.transition_count, 2);
     assert_int_equal(after.history_count, 2);
     assert_int_equal(data.updates, 1);
@@ -216,9 +218,11 @@ static void batches(struct fixture *f)
     assert_int_equal(timers(f, "o-1")->rows[0].visit, 4);
     assert_string_equal(events_after(f, "o-1", 0)->rows[2].event_id, "b-1");
     assert_int_equal(
-        det_runtime_send_all(f->runtime, f->order, "o-1", good, 0, NULL, NULL), DET_ERR_INVALID);
+        det_runtime_send_all(f->runtime, f->order, "o-1", good, 0, NULL, NULL, NULL),
+        DET_ERR_INVALID);
     assert_int_equal(
-        det_runtime_send_all(f->runtime, f->order, "o-1", good, DET_BATCH_MAX + 1, NULL, NULL),
+        det_runtime_send_all(
+            f->runtime, f->order, "o-1", good, DET_BATCH_MAX + 1, NULL, NULL, NULL),
         DET_ERR_INVALID);
 }
 
@@ -231,7 +235,8 @@ static void batch_of_moves(struct fixture *f)
     assert_int_equal(start(f, "o-1"), 0);
     assert_int_equal(send_kind(f, "o-1", PAY), 0);
     settle(f);
-    assert_int_equal(det_runtime_send_all(f->runtime, f->order, "o-1", both, 2, NULL, &f->sent), 0);
+    assert_int_equal(
+        det_runtime_send_all(f->runtime, f->order, "o-1", both, 2, NULL, &f->sent, NULL), 0);
     order = get(f, "o-1");
     assert_int_equal(order.state, CANCELLED);
     assert_int_equal(order.history_count, 4);
@@ -259,35 +264,34 @@ static void unbound(void **state)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
     struct det_machine *bare = order_machine(false);
-    struct det_send_options options = { .error = &f->error };
     struct order_event pay = { .kind = PAY };
 
     (void)state;
     assert_int_equal(
-        det_runtime_start(f->runtime, bare, "o-1", NULL, &options, NULL), DET_ERR_UNBOUND);
+        det_runtime_start(f->runtime, bare, "o-1", NULL, NULL, NULL, &f->error), DET_ERR_UNBOUND);
     assert_int_equal(f->error.code, DET_ERR_UNBOUND);
     assert_non_null(strstr(f->error.text, "enter"));
     assert_int_equal(det_machine_bind_hook(bare, "enter", order_enter), 0);
-    assert_int_equal(det_runtime_start(f->runtime, bare, "o-1", NULL, &options, NULL), 0);
+    assert_int_equal(det_runtime_start(f->runtime, bare, "o-1", NULL, NULL, NULL, &f->error), 0);
     assert_int_equal(
-        det_runtime_send(f->runtime, bare, "o-1", &pay, &options, NULL), DET_ERR_UNBOUND);
+        det_runtime_send(f->runtime, bare, "o-1", &pay, NULL, NULL, &f->error), DET_ERR_UNBOUND);
     assert_non_null(strstr(f->error.text, "can_pay"));
     assert_int_equal(det_machine_bind_guard(bare, "can_pay", order_can_pay), 0);
     assert_int_equal(det_machine_bind_hook(bare, "check", order_check), 0);
     assert_int_equal(det_machine_bind_hook(bare, "leave", order_leave), 0);
     assert_int_equal(
-        det_runtime_send(f->runtime, bare, "o-1", &pay, &options, NULL), DET_ERR_UNBOUND);
+        det_runtime_send(f->runtime, bare, "o-1", &pay, NULL, NULL, &f->error), DET_ERR_UNBOUND);
     assert_non_null(strstr(f->error.text, "charge_card"));
     pay.kind = PING;
     assert_int_equal(
-        det_runtime_send(f->runtime, bare, "o-1", &pay, &options, NULL), DET_ERR_UNBOUND);
+        det_runtime_send(f->runtime, bare, "o-1", &pay, NULL, NULL, &f->error), DET_ERR_UNBOUND);
     det_runtime_close(f->runtime);
     f->runtime = NULL;
     det_machine_close(bare);
     fixture_close(f);
 }
 
-static void a_name_without_a_function_refuses_and_nothing_happened(void **state)
+static void unbound_function_refuses_the_send(void **state)
 {
     unbound(state);
 }
@@ -298,14 +302,14 @@ int main(void)
         cmocka_unit_test(an_event_id_gives_the_first_answer_again),
         cmocka_unit_test(as_many_event_ids_are_remembered_as_the_store_keeps),
         cmocka_unit_test(a_failed_send_does_not_use_up_its_event_id),
-        cmocka_unit_test(an_event_to_be_ignored_leaves_nothing_but_a_count),
-        cmocka_unit_test(a_dead_letter_is_recorded_and_told),
+        cmocka_unit_test(ignored_event_only_increments_a_count),
+        cmocka_unit_test(a_dead_letter_is_recorded_and_reported),
         cmocka_unit_test(deferred_events_are_taken_in_order_when_the_state_takes_them),
-        cmocka_unit_test(deferred_events_are_bounded_and_a_stop_makes_them_dead_letters),
+        cmocka_unit_test(deferred_events_are_limited_and_dead_after_a_stop),
         cmocka_unit_test(deferred_events_are_in_the_store),
         cmocka_unit_test(the_moves_of_a_batch_are_in_the_history_one_by_one),
         cmocka_unit_test(a_batch_is_all_or_nothing),
-        cmocka_unit_test(a_name_without_a_function_refuses_and_nothing_happened),
+        cmocka_unit_test(unbound_function_refuses_the_send),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

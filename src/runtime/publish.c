@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* publish.c - from the draft, once it is committed, to the resident and to those who listen.
- * Nothing here can fail. */
+/* publish.c - publishes a committed draft to the resident and to observers. Nothing here can
+ * fail. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -65,7 +65,7 @@ static void publish_effect_runs(struct det_turn *turn)
         det_list_append(&more->effect_runs, node);
         more->open_count++;
         atomic_fetch_add(&turn->runtime->effect_runs, 1);
-        /* The loop begins it when it may. */
+        /* The loop begins the effect when this node may act. */
         if (!det_node_may_act(turn->runtime)) {
             det_due_insert(turn->shard, &effect_run->due, effect_run->row.next);
             continue;
@@ -77,7 +77,7 @@ static void publish_effect_runs(struct det_turn *turn)
     }
 }
 
-/* Deferred events that the instance will not take any more stay in the draft, to be told. */
+/* Dropped deferred events stay in the draft, to be reported. */
 static void publish_kept(struct det_turn *turn)
 {
     struct det_resident_more *more = turn->resident->more;
@@ -117,7 +117,7 @@ static void publish_history(struct det_turn *turn)
     }
 }
 
-/* The next send finds in the slot what it will need. */
+/* Prepares the slot for the next send. */
 static void hint(const struct det_turn *turn, const struct det_store_commit *commit)
 {
     struct det_index_slot *slot = det_index_find_first(
@@ -129,9 +129,9 @@ static void hint(const struct det_turn *turn, const struct det_store_commit *com
     slot->next = commit->next;
 }
 
-/* Whether user code has to hear of it, or deferred events may be tried: otherwise the turn ends
- * with the publish, in one lock section. */
-static bool needs_telling(const struct det_turn *turn)
+/* True if user code must be called, or deferred events may be retried: otherwise the turn ends with
+ * the publish, in one lock section. */
+static bool needs_user_code(const struct det_turn *turn)
 {
     const struct det_draft *draft = turn->draft;
 
@@ -145,7 +145,7 @@ static bool needs_telling(const struct det_turn *turn)
     return false;
 }
 
-/* An instance never goes back, and only its one writer moves it on. */
+/* The sequence of an instance never decreases, and only its one writer advances it. */
 static void assert_advances(const struct det_turn *turn)
 {
     const struct det_store_head *before = &turn->resident->head, *after = &turn->draft->head;
@@ -156,7 +156,7 @@ static void assert_advances(const struct det_turn *turn)
     det_assert(after->transition_count >= before->transition_count);
 }
 
-/* With a claim: the lock is kept when nothing is left to do but to end the turn. */
+/* With a claim: the lock is kept if only the end of the turn is left. */
 void det_turn_publish(struct det_turn *turn, const struct det_store_commit *commit)
 {
     struct det_resident *resident = turn->resident;
@@ -190,13 +190,13 @@ void det_turn_publish(struct det_turn *turn, const struct det_store_commit *comm
     hint(turn, commit);
     if (!turn->is_claimed)
         return;
-    turn->is_locked = !needs_telling(turn);
+    turn->is_locked = !needs_user_code(turn);
     if (!turn->is_locked)
         det_shard_unlock(turn->runtime, turn->shard);
 }
 
-/* The event that brought it into the visit in which the timer was armed: a visit has its number and
- * one more. */
+/* The event that started the visit in which the timer was armed: its sequence is one below the
+ * visit. */
 static int take_cause(void *context, const struct det_store_event *row)
 {
     struct det_turn *turn = context;
@@ -206,8 +206,7 @@ static int take_cause(void *context, const struct det_store_event *row)
     return 1;
 }
 
-/* Nobody but this turn does anything with the instance now. What the store cannot say is left
- * out. */
+/* No other turn uses the instance now. Unknown values are omitted. */
 static void find_cause(struct det_turn *turn)
 {
     const struct det_runtime *runtime = turn->runtime;
@@ -229,8 +228,8 @@ static const struct det_trace_context *armed_by(
     return &turn->firing.armed_by;
 }
 
-/* `since` is when its first state was entered; 0: not known. */
-static void tell_note(
+/* `since` is when the initial state was entered; 0: unknown. */
+static void report_note(
     const struct det_turn *turn, const struct det_store_event *event, det_time since)
 {
     const struct det_runtime_options *options = &turn->runtime->options;
@@ -259,9 +258,9 @@ static void tell_note(
                                });
 }
 
-static void tell_dead(const struct det_turn *turn, unsigned kind, int code)
+static void report_dead(const struct det_turn *turn, unsigned kind, int code)
 {
-    det_runtime_trouble(
+    det_runtime_report_incident(
         turn->runtime, turn->resident,
         &(struct det_incident){ .kind = DET_INCIDENT_EVENT_DEAD,
                                 .name = turn->served->machine->events[kind].name,
@@ -269,11 +268,11 @@ static void tell_dead(const struct det_turn *turn, unsigned kind, int code)
         NULL);
 }
 
-static void tell_start(const struct det_turn *turn, det_time at)
+static void report_start(const struct det_turn *turn, det_time at)
 {
     uint16_t initial = turn->served->machine->initial;
 
-    tell_note(
+    report_note(
         turn,
         &(struct det_store_event){ .visit = 1,
                                    .from = initial,
@@ -285,18 +284,18 @@ static void tell_start(const struct det_turn *turn, det_time at)
         0);
 }
 
-static void tell_event(
+static void report_event(
     const struct det_turn *turn, const struct det_store_event *event, det_time since)
 {
-    tell_note(turn, event, since);
-    /* Of a deferred event whoever delivers it reports why. */
+    report_note(turn, event, since);
+    /* The delivery of a deferred event reports the reason itself. */
     if (event->outcome == DET_OUTCOME_DEAD_LETTER && !turn->retry.kept)
-        tell_dead(turn, event->event, DET_ERR_UNHANDLED);
+        report_dead(turn, event->event, DET_ERR_UNHANDLED);
 }
 
-/* User code hears of it while the instance is still claimed, so that it hears in order. Where
- * somebody listens, or something has to be told, the turn has a claim. */
-void det_turn_tell(struct det_turn *turn)
+/* Calls user code while the instance is claimed, so that reports are in order. A turn with
+ * observers or reports has a claim. */
+void det_turn_announce(struct det_turn *turn)
 {
     struct det_draft *draft = turn->draft;
     det_time since = turn->since;
@@ -305,18 +304,18 @@ void det_turn_tell(struct det_turn *turn)
     if (det_turn_fired(turn))
         find_cause(turn);
     if (turn->kind == DET_TURN_START)
-        tell_start(turn, turn->now);
+        report_start(turn, turn->now);
     for (size_t i = 0; i < draft->event_count; i++) {
         const struct det_store_event *event = &draft->events[i];
 
-        tell_event(turn, event, since);
+        report_event(turn, event, since);
         if (event->outcome == DET_OUTCOME_GOTO)
             since = event->at;
     }
     while ((node = det_list_take(&draft->kept))) {
         struct det_kept *kept = DET_CONTAINER(node, struct det_kept, node);
 
-        tell_dead(turn, det_event_kind(kept->event), DET_ERR_STOPPED);
+        report_dead(turn, det_event_kind(kept->event), DET_ERR_STOPPED);
         det_kept_close(turn->runtime, turn->served->machine, kept);
     }
 }
@@ -326,19 +325,19 @@ struct found {
     uint32_t transitions;
 };
 
-static int tell_found(void *context, const struct det_store_event *row)
+static int report_found(void *context, const struct det_store_event *row)
 {
     struct found *found = context;
 
-    /* Committed after the load, by somebody else: the next load will see it. */
+    /* Committed after the load by another process: the next load will see it. */
     if (row->sequence > found->turn->resident->head.sequence)
         return 1;
     found->transitions += row->outcome <= DET_OUTCOME_STOP;
-    tell_event(found->turn, row, 0);
+    report_event(found->turn, row, 0);
     return 0;
 }
 
-uint32_t det_turn_tell_found(struct det_turn *turn, bool is_new, uint64_t after)
+uint32_t det_turn_announce_found(struct det_turn *turn, bool is_new, uint64_t after)
 {
     const struct det_runtime *runtime = turn->runtime;
     const struct det_resident *resident = turn->resident;
@@ -346,11 +345,12 @@ uint32_t det_turn_tell_found(struct det_turn *turn, bool is_new, uint64_t after)
     int r;
 
     if (is_new)
-        tell_start(turn, resident->head.started_at);
+        report_start(turn, resident->head.started_at);
     if (resident->head.sequence == after)
         return 0;
-    r = runtime->ops->events(runtime->store, resident->handle, after, tell_found, &found);
-    /* A store that fails now has told of what it could; what happened stands all the same. */
+    r = runtime->ops->events(runtime->store, resident->handle, after, report_found, &found);
+    /* If the store fails now, the events read so far are reported; the committed state stays
+     * valid. */
     (void)r;
     return found.transitions;
 }

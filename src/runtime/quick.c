@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* quick.c - one event, all of it on the stack. */
+/* quick.c - the fast path for one event, entirely on the stack. */
 #include <detent/tool/machine.h>
 
 #include "machine/data_copy.h"
@@ -14,7 +14,7 @@
 #include "base/unset.h"
 #include "runtime/turn.h"
 
-/* One event on its way, and what is committed. */
+/* An event under decision, and its commit. */
 struct quick {
     struct det_runtime *runtime;
     struct det_shard *shard;
@@ -28,21 +28,21 @@ struct quick {
     struct det_store_commit commit;
 };
 
-enum det_way det_quick_way(
+enum det_send_path det_quick_path(
     const struct det_machine *machine, unsigned state, const struct det_transition *transition)
 {
     const struct det_transition_more *more = transition->more;
     const struct det_timeout *timeout = det_machine_timeout(machine, transition);
 
     if (transition->outcome != DET_OUTCOME_GOTO && transition->outcome != DET_OUTCOME_STAY)
-        return DET_WAY_TURN;
+        return DET_SEND_PATH_TURN;
     if (more && (more->effect_count || more->arm_count || more->disarm_count))
-        return DET_WAY_TURN;
+        return DET_SEND_PATH_TURN;
     if (timeout && timeout->fill)
-        return DET_WAY_TURN;
+        return DET_SEND_PATH_TURN;
     if ((more && more->keep_count) || det_decide_runs_code(machine, state, transition))
-        return DET_WAY_CODE;
-    return DET_WAY_PLAIN;
+        return DET_SEND_PATH_CODE;
+    return DET_SEND_PATH_PLAIN;
 }
 
 static bool has_writer(const struct det_resident *resident)
@@ -92,7 +92,7 @@ static void fill_commit(struct quick *quick, const void *data)
     };
 }
 
-/* The state's own timer: set anew by an entry, or cleared. */
+/* The state's own timer: set by an entry, or cleared. */
 static int fill_timer(struct quick *quick)
 {
     const struct det_timeout *timeout =
@@ -148,7 +148,7 @@ static void publish(const struct quick *quick)
     quick->shard->counts.transitions++;
 }
 
-/* Nothing happened, or nobody knows: then it is loaded again before its next turn. */
+/* After an uncertain failure the instance is loaded before its next turn. */
 static int fail(const struct quick *quick, int r)
 {
     quick->shard->counts.conflicts += r == DET_ERR_CONFLICT;
@@ -189,8 +189,8 @@ static int commit(struct quick *quick, const void *data, struct det_sent *ret)
     return 1;
 }
 
-/* Claimed, and the lock is not held: user code, then the data in the draft. */
-static int ask(struct det_turn *turn, const struct quick *quick)
+/* Claimed, without the lock: runs user code, then computes the data in the draft. */
+static int run_user_code(struct det_turn *turn, const struct quick *quick)
 {
     struct det_move move;
     int r;
@@ -216,18 +216,18 @@ static int send_with_code(struct quick *quick, struct det_error *reterr, struct 
     det_resident_claim(quick->runtime, quick->shard, quick->resident);
     det_shard_unlock(quick->runtime, quick->shard);
     quick->now = turn.now = det_runtime_now(quick->runtime);
-    r = ask(&turn, quick);
+    r = run_user_code(&turn, quick);
     det_assert(r <= 0);
     det_shard_lock(quick->runtime, quick->shard);
     if (r == 0)
         r = commit(quick, turn.draft->is_data_changed ? turn.draft->data : NULL, ret);
     quick->shard->counts.refused += turn.counts.refused;
     det_resident_release(quick->runtime, quick->shard, quick->resident);
-    det_draft_give(quick->shard, turn.draft);
+    det_draft_release(quick->shard, turn.draft);
     return r;
 }
 
-/* The next send finds in the slot what it will need. */
+/* Prepares the slot for the next send. */
 static void hint(struct det_index_slot *slot, const struct quick *quick)
 {
     slot->handle = quick->resident->handle;
@@ -262,14 +262,14 @@ int det_quick_send(
     if (has_writer(resident) || det_resident_kept(resident))
         return 0;
     cell = (size_t)resident->head.state * served->machine->event_count + det_event_kind(event);
-    if (served->ways[cell] == DET_WAY_TURN)
+    if (served->send_paths[cell] == DET_SEND_PATH_TURN)
         return 0;
     quick.runtime = runtime;
     quick.shard = shard;
     quick.resident = resident;
     quick.transition = &served->machine->table[cell];
     quick.event = event;
-    if (served->ways[cell] == DET_WAY_CODE) {
+    if (served->send_paths[cell] == DET_SEND_PATH_CODE) {
         r = send_coded(&quick, slot, reterr, ret);
     } else {
         quick.now = det_runtime_now(runtime);

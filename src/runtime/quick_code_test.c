@@ -21,7 +21,7 @@ struct lift_event {
     struct weight weight;
 };
 
-/* What the code is told to do, and what was called. */
+/* Controls the user code, and records its calls. */
 struct script {
     struct det_world *world;
     uint64_t limit;
@@ -79,7 +79,7 @@ static int arrives(const struct det_move *move, const void *data, const void *ev
     return 0;
 }
 
-/* An odd weight makes a label that is no text. */
+/* An odd weight makes a label that is not valid text. */
 static void count_ride(void *data, const void *event)
 {
     struct lift_data *lift = data;
@@ -209,7 +209,8 @@ static struct lift *lift_open(bool is_observed)
                                            .user = &lift->script },
             &lift->runtime, NULL),
         0);
-    assert_int_equal(det_runtime_start(lift->runtime, lift->machine, "a", NULL, NULL, NULL), 0);
+    assert_int_equal(
+        det_runtime_start(lift->runtime, lift->machine, "a", NULL, NULL, NULL, NULL), 0);
     return lift;
 }
 
@@ -225,20 +226,20 @@ static void lift_close(struct lift *lift)
 static int lift_send(struct lift *lift, unsigned kind, uint64_t grams)
 {
     struct lift_event event = { .kind = kind, .weight = { grams } };
-    struct det_send_options options = { .error = &lift->error };
 
     memset(&lift->sent, 0, sizeof lift->sent);
     memset(&lift->error, 0, sizeof lift->error);
     lift->script.call_count = 0;
     memset(lift->script.calls, 0, sizeof lift->script.calls);
-    return det_runtime_send(lift->runtime, lift->machine, "a", &event, &options, &lift->sent);
+    return det_runtime_send(
+        lift->runtime, lift->machine, "a", &event, NULL, &lift->sent, &lift->error);
 }
 
 static struct det_instance lift_get(struct lift *lift, struct lift_data *data)
 {
     struct det_instance instance;
 
-    assert_int_equal(det_runtime_get(lift->runtime, lift->machine, "a", &instance, data), 0);
+    assert_int_equal(det_runtime_get(lift->runtime, lift->machine, "a", &instance, data, NULL), 0);
     return instance;
 }
 
@@ -275,7 +276,7 @@ static void randomize(struct script *script, uint64_t *seed)
     script->is_slow = det_test_random(seed) % 16 == 0;
 }
 
-static void the_quick_way_with_code_and_the_long_way_do_the_same(void **state)
+static void quick_send_with_code_equals_the_full_turn(void **state)
 {
     struct lift *quick = lift_open(false), *slow = lift_open(true);
     uint64_t seed = 5, answers[2] = { 0 };
@@ -314,7 +315,7 @@ static uint64_t updates(struct fixture *f)
     struct det_instance instance;
     struct order_data data;
 
-    assert_int_equal(det_runtime_get(f->runtime, f->order, "o", &instance, &data), 0);
+    assert_int_equal(det_runtime_get(f->runtime, f->order, "o", &instance, &data, NULL), 0);
     assert_int_equal(instance.sequence, data.updates);
     return data.updates;
 }
@@ -353,15 +354,15 @@ static int without_memory(struct det_test_memory *memory, void *argument)
 
     r = poor_open(&poor, memory, &script);
     if (r == 0)
-        r = det_runtime_start(poor.runtime, machine, "a", NULL, NULL, NULL);
+        r = det_runtime_start(poor.runtime, machine, "a", NULL, NULL, NULL, NULL);
     for (unsigned i = 0; r == 0 && i < 10; i++) {
         struct lift_event event = { .kind = i % 2 ? SINK : RISE, .weight = { i } };
         struct det_instance before, after;
         struct lift_data data;
 
-        assert_int_equal(det_runtime_get(poor.runtime, machine, "a", &before, NULL), 0);
-        r = det_runtime_send(poor.runtime, machine, "a", &event, NULL, NULL);
-        assert_int_equal(det_runtime_get(poor.runtime, machine, "a", &after, &data), 0);
+        assert_int_equal(det_runtime_get(poor.runtime, machine, "a", &before, NULL, NULL), 0);
+        r = det_runtime_send(poor.runtime, machine, "a", &event, NULL, NULL, NULL);
+        assert_int_equal(det_runtime_get(poor.runtime, machine, "a", &after, &data, NULL), 0);
         assert_int_equal(after.sequence, before.sequence + (r == 0));
         assert_int_equal(data.rides, (after.sequence + 1) / 2);
     }
@@ -369,7 +370,7 @@ static int without_memory(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void the_quick_way_with_code_without_memory_changes_nothing(void **state)
+static void quick_send_with_code_survives_failed_allocations(void **state)
 {
     struct det_machine *machine = lift_machine();
 
@@ -381,9 +382,9 @@ static void the_quick_way_with_code_without_memory_changes_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_quick_way_with_code_and_the_long_way_do_the_same),
+        cmocka_unit_test(quick_send_with_code_equals_the_full_turn),
         cmocka_unit_test(a_quick_commit_with_code_that_fails_changes_nothing_or_is_found),
-        cmocka_unit_test(the_quick_way_with_code_without_memory_changes_nothing),
+        cmocka_unit_test(quick_send_with_code_survives_failed_allocations),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

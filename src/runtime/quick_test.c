@@ -66,16 +66,16 @@ static void plain_close(struct plain *plain)
 static void plain_start(struct plain *plain)
 {
     assert_int_equal(
-        det_runtime_start(plain->f->runtime, plain->machine, "p", NULL, NULL, NULL), 0);
+        det_runtime_start(plain->f->runtime, plain->machine, "p", NULL, NULL, NULL, NULL), 0);
 }
 
 static int plain_send(struct plain *plain, unsigned kind)
 {
     unsigned event[8] = { kind };
-    struct det_send_options options = { .error = &plain->f->error };
 
     memset(&plain->sent, 0, sizeof plain->sent);
-    return det_runtime_send(plain->f->runtime, plain->machine, "p", event, &options, &plain->sent);
+    return det_runtime_send(
+        plain->f->runtime, plain->machine, "p", event, NULL, &plain->sent, &plain->f->error);
 }
 
 static struct det_instance plain_get(struct plain *plain)
@@ -88,7 +88,7 @@ static struct listed_timers plain_timers(struct plain *plain)
     struct listed_timers all = { 0 };
 
     assert_int_equal(
-        det_runtime_timers(plain->f->runtime, plain->machine, "p", list_timer, &all), 0);
+        det_runtime_timers(plain->f->runtime, plain->machine, "p", list_timer, &all, NULL), 0);
     return all;
 }
 
@@ -105,7 +105,7 @@ static void assert_alike(struct plain *a, struct plain *b)
     assert_int_equal(a->sent.visit, b->sent.visit);
 }
 
-static void the_quick_way_and_the_long_way_do_the_same(void **state)
+static void quick_send_equals_the_full_turn(void **state)
 {
     struct plain *quick = plain_open(false), *slow = plain_open(true);
     uint64_t seed = 11;
@@ -163,14 +163,14 @@ static void a_quick_commit_that_failed_changes_nothing(void **state)
     plain_close(plain);
 }
 
-static void a_quick_commit_of_unknown_outcome_is_looked_up_and_its_timer_fires(void **state)
+static void a_quick_commit_of_unknown_outcome_is_resolved_and_its_timer_fires(void **state)
 {
     struct plain *plain = plain_open_faulty();
 
     (void)state;
     faulty_set(&plain->faulty, FAULT_AFTER, DET_ERR_IO, 0);
     assert_int_equal(plain_send(plain, GO), DET_ERR_IO);
-    /* Nobody asks: the runtime finds the timer by itself. */
+    /* Without a request: the runtime finds the timer by itself. */
     advance(plain->f, DET_MINUTE);
     assert_int_equal(counts(plain->f).timeouts_fired, 1);
     assert_int_equal(plain_get(plain).state, IDLE);
@@ -199,14 +199,14 @@ static int without_memory(struct det_test_memory *memory, void *argument)
 
     r = poor_open(&poor, memory, NULL);
     if (r == 0)
-        r = det_runtime_start(poor.runtime, machine, "p", NULL, NULL, NULL);
+        r = det_runtime_start(poor.runtime, machine, "p", NULL, NULL, NULL, NULL);
     for (int i = 0; r == 0 && i < 10; i++) {
         struct det_instance before, after;
 
-        assert_int_equal(det_runtime_get(poor.runtime, machine, "p", &before, NULL), 0);
+        assert_int_equal(det_runtime_get(poor.runtime, machine, "p", &before, NULL, NULL), 0);
         event[0] = i % 2 ? BACK : GO;
-        r = det_runtime_send(poor.runtime, machine, "p", event, NULL, NULL);
-        assert_int_equal(det_runtime_get(poor.runtime, machine, "p", &after, NULL), 0);
+        r = det_runtime_send(poor.runtime, machine, "p", event, NULL, NULL, NULL);
+        assert_int_equal(det_runtime_get(poor.runtime, machine, "p", &after, NULL, NULL), 0);
         assert_int_equal(after.sequence, before.sequence + (r == 0));
         assert_int_equal(after.state, r == 0 ? !before.state : before.state);
     }
@@ -214,7 +214,7 @@ static int without_memory(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void the_quick_way_without_memory_changes_nothing(void **state)
+static void quick_send_survives_every_failed_allocation(void **state)
 {
     struct det_machine *machine = plain_machine();
 
@@ -226,11 +226,11 @@ static void the_quick_way_without_memory_changes_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_quick_way_and_the_long_way_do_the_same),
+        cmocka_unit_test(quick_send_equals_the_full_turn),
         cmocka_unit_test(a_quick_commit_that_failed_changes_nothing),
-        cmocka_unit_test(a_quick_commit_of_unknown_outcome_is_looked_up_and_its_timer_fires),
+        cmocka_unit_test(a_quick_commit_of_unknown_outcome_is_resolved_and_its_timer_fires),
         cmocka_unit_test(a_quick_conflict_is_decided_again),
-        cmocka_unit_test(the_quick_way_without_memory_changes_nothing),
+        cmocka_unit_test(quick_send_survives_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,7 +74,7 @@ static void *send_at_random(void *argument)
                 event.kind);
             options.event_id = event_id;
         }
-        r = det_runtime_send(race->runtime, race->machine, id, &event, &options, &sent);
+        r = det_runtime_send(race->runtime, race->machine, id, &event, &options, &sent, NULL);
         if (r == 0)
             atomic_fetch_add(sent.is_duplicate ? &race->duplicates : &race->answered, 1);
         else if (r == DET_ERR_UNHANDLED || r == DET_ERR_LIMIT)
@@ -100,12 +100,12 @@ static void open_race(struct race *race, struct det_store **store)
         0);
     for (int i = 0; i < INSTANCES; i++) {
         snprintf(id, sizeof id, "o-%d", i);
-        assert_int_equal(det_runtime_start(race->runtime, race->machine, id, NULL, NULL, NULL), 0);
+        assert_int_equal(
+            det_runtime_start(race->runtime, race->machine, id, NULL, NULL, NULL, NULL), 0);
     }
 }
 
-static void mistake_02_threads_that_race_never_record_what_is_invalid_in_the_true_state(
-    void **state)
+static void concurrent_threads_record_only_valid_transitions(void **state)
 {
     struct race race = { 0 };
     struct det_store *store;
@@ -152,7 +152,7 @@ static void a_runtime_may_be_opened_and_closed_again_and_again(void **state)
     for (int i = 0; i < 20; i++) {
         struct order_event event = { .kind = i % 2 ? PING : PAY };
 
-        (void)!det_runtime_send(race.runtime, race.machine, "o-1", &event, NULL, NULL);
+        (void)!det_runtime_send(race.runtime, race.machine, "o-1", &event, NULL, NULL, NULL);
         det_runtime_close(race.runtime);
         assert_int_equal(
             det_runtime_open(
@@ -177,12 +177,12 @@ static void *start_one(void *argument)
     int r;
 
     r = det_runtime_start(
-        contest->race->runtime, contest->race->machine, "prize", NULL, NULL, NULL);
+        contest->race->runtime, contest->race->machine, "prize", NULL, NULL, NULL, NULL);
     contest->won = r == 0;
     return r == 0 || r == DET_ERR_EXISTS ? NULL : "a start ended in another way";
 }
 
-static void of_many_starts_one_wins(void **state)
+static void one_of_many_concurrent_starts_wins(void **state)
 {
     struct race race = { 0 };
     struct contest contests[THREADS];
@@ -211,10 +211,9 @@ static void of_many_starts_one_wins(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            mistake_02_threads_that_race_never_record_what_is_invalid_in_the_true_state),
+        cmocka_unit_test(concurrent_threads_record_only_valid_transitions),
         cmocka_unit_test(a_runtime_may_be_opened_and_closed_again_and_again),
-        cmocka_unit_test(of_many_starts_one_wins),
+        cmocka_unit_test(one_of_many_concurrent_starts_wins),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

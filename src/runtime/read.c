@@ -1,33 +1,57 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* read.c - looking at instances, their events, timers and effects, and at the counts.
+/* read.c - reads instances, their events, timers and effects, and the counts.
  *
- * A copy of an instance needs no claim. A walk that calls a visitor holds a claim, so that what it
- * walks over stays, and no lock while the visitor runs. */
+ * A copy of an instance needs no claim. A walk that calls a visitor holds a claim, so that the
+ * objects stay, and no lock while the visitor runs. */
 #include <detent/tool/machine.h>
 #include <limits.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/reserved.h"
+#include "base/unset.h"
 #include "runtime/walk.h"
 #include "store/row.h"
 
+/* The reason is in `error`, if the caller requests one; a wait that fails writes it more than
+ * once. */
 static int begin(
     struct det_turn *turn, struct det_runtime *runtime, const struct det_machine *machine,
-    const char *instance)
+    const char *instance, struct det_error *error)
 {
     struct det_served *served;
     int r;
 
     det_assert(runtime && machine && instance);
-    r = det_served_get(runtime, machine, NULL, &served);
+    if (error)
+        error->code = 0;
+    r = det_served_get(runtime, machine, error, &served);
     if (r < 0)
         return r;
     det_turn_init(turn, runtime, served, det_served_hash(runtime, instance));
     turn->is_reading = true;
+    turn->error = error;
     return 0;
+}
+
+/* Returns `r`. A failure without a specific reason has the sentence of its code. */
+static int explain(
+    int r, const struct det_machine *machine, const char *instance, const struct det_error *error,
+    struct det_error *reterr)
+{
+    if (r >= 0 || !reterr)
+        return r;
+    if (error->code == r) {
+        *reterr = *error;
+        return r;
+    }
+    if (r == DET_ERR_NOT_FOUND)
+        return det_error_set(
+            reterr, r, "%s %s does not exist; start it first", machine->name, instance);
+    return det_error_set(reterr, r, "%s %s: %s", machine->name, instance, det_error_text(r));
 }
 
 static void copy(const struct det_turn *turn, struct det_instance *ret, void *ret_data)
@@ -62,20 +86,21 @@ static void copy(const struct det_turn *turn, struct det_instance *ret, void *re
 
 int det_runtime_get(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
-    struct det_instance *ret, void *ret_data)
+    struct det_instance *ret, void *ret_data, struct det_error *reterr)
 {
+    DET_UNSET struct det_error error;
     struct det_turn turn;
     int r;
 
-    r = begin(&turn, runtime, machine, instance);
+    r = begin(&turn, runtime, machine, instance, reterr ? &error : NULL);
     if (r < 0)
-        return r;
+        return explain(r, machine, instance, &error, reterr);
     det_shard_lock(runtime, turn.shard);
     r = det_turn_peek(&turn, instance);
     if (r == 0)
         copy(&turn, ret, ret_data);
     det_shard_unlock(runtime, turn.shard);
-    return r;
+    return explain(r, machine, instance, &error, reterr);
 }
 
 static void glance_at(
@@ -89,23 +114,25 @@ static void glance_at(
             .event = armed->event,
             .visit = armed->visit,
             .due = armed->deadline,
+            .next = armed->next,
             .is_dead = armed->is_dead,
         };
     ret->timer_count++;
 }
 
-/* What the writer of an instance has published is there under the lock, also while it goes on. */
+/* Published state is readable under the lock, also during the writer's next turn. */
 int det_runtime_glance(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
-    struct det_glance *ret, void *ret_data)
+    struct det_glance *ret, void *ret_data, struct det_error *reterr)
 {
     const struct det_index_slot *slot = NULL;
+    DET_UNSET struct det_error error;
     struct det_turn turn;
     int r;
 
-    r = begin(&turn, runtime, machine, instance);
+    r = begin(&turn, runtime, machine, instance, reterr ? &error : NULL);
     if (r < 0)
-        return r;
+        return explain(r, machine, instance, &error, reterr);
     det_shard_lock(runtime, turn.shard);
     if (!runtime->ops->is_shared)
         slot =
@@ -120,12 +147,17 @@ int det_runtime_glance(
             glance_at(
                 machine, det_resident_timer(turn.resident, det_timer_number(machine, i)), ret);
     } else {
-        r = DET_ERR_BUSY;
+        r = det_error_set(
+            reterr, DET_ERR_BUSY,
+            "%s %s is not in memory as it is now; get it on a thread "
+            "that may wait",
+            machine->name, instance);
     }
     det_shard_unlock(runtime, turn.shard);
     return r;
 }
 
+/* Operations under the claim set their own reasons. */
 static int claim(struct det_turn *turn, const char *instance)
 {
     int r;
@@ -135,17 +167,21 @@ static int claim(struct det_turn *turn, const char *instance)
     if (r == 0)
         det_resident_claim(turn->runtime, turn->shard, turn->resident);
     det_shard_unlock(turn->runtime, turn->shard);
+    turn->error = NULL;
     return r;
 }
 
 int det_walk_begin(
     struct det_turn *turn, struct det_runtime *runtime, const struct det_machine *machine,
-    const char *instance)
+    const char *instance, struct det_error *reterr)
 {
+    DET_UNSET struct det_error error;
     int r;
 
-    r = begin(turn, runtime, machine, instance);
-    return r < 0 ? r : claim(turn, instance);
+    r = begin(turn, runtime, machine, instance, reterr ? &error : NULL);
+    if (r == 0)
+        r = claim(turn, instance);
+    return explain(r, machine, instance, &error, reterr);
 }
 
 int det_walk_begin_last(
@@ -154,7 +190,7 @@ int det_walk_begin_last(
 {
     int r;
 
-    r = begin(turn, runtime, machine, instance);
+    r = begin(turn, runtime, machine, instance, NULL);
     if (r < 0)
         return r;
     turn->is_internal = true;
@@ -195,7 +231,7 @@ static int visit_event(void *context, const struct det_store_event *row)
                        });
 }
 
-/* Beside whoever writes to the instance. */
+/* Concurrently with the writer of the instance. */
 static int walk_freely(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     uint64_t after, struct event_walk *walk)
@@ -219,22 +255,22 @@ static int walk_freely(
 
 int det_runtime_events(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
-    uint64_t after, int (*visit)(void *context, const struct det_event_record *row), void *context)
+    uint64_t after, int (*visit)(void *context, const struct det_event_record *row), void *context,
+    struct det_error *reterr)
 {
     struct event_walk walk = { visit, context };
+    DET_UNSET struct det_error error;
     struct det_turn turn;
     int r;
 
-    r = begin(&turn, runtime, machine, instance);
+    r = begin(&turn, runtime, machine, instance, reterr ? &error : NULL);
     if (r == 0 && runtime->ops->has_free_events)
-        return walk_freely(runtime, machine, instance, after, &walk);
-    if (r == 0)
-        r = det_walk_begin(&turn, runtime, machine, instance);
-    if (r < 0)
-        return r;
-    r = runtime->ops->events(runtime->store, turn.resident->handle, after, visit_event, &walk);
-    det_walk_end(&turn);
-    return r;
+        r = walk_freely(runtime, machine, instance, after, &walk);
+    else if (r == 0 && (r = claim(&turn, instance)) == 0) {
+        r = runtime->ops->events(runtime->store, turn.resident->handle, after, visit_event, &walk);
+        det_walk_end(&turn);
+    }
+    return explain(r, machine, instance, &error, reterr);
 }
 
 static int visit_timer(
@@ -259,12 +295,13 @@ static int visit_timer(
 
 int det_runtime_timers(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
-    int (*visit)(void *context, const struct det_timer_record *row), void *context)
+    int (*visit)(void *context, const struct det_timer_record *row), void *context,
+    struct det_error *reterr)
 {
     struct det_turn turn;
     int r;
 
-    r = det_walk_begin(&turn, runtime, machine, instance);
+    r = det_walk_begin(&turn, runtime, machine, instance, reterr);
     if (r < 0)
         return r;
     for (size_t i = 0; r == 0 && i < det_timer_slots(machine); i++)
@@ -309,13 +346,14 @@ static struct det_pending_effect effect_run_row(
 
 int det_runtime_effects(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
-    int (*visit)(void *context, const struct det_pending_effect *row), void *context)
+    int (*visit)(void *context, const struct det_pending_effect *row), void *context,
+    struct det_error *reterr)
 {
     struct det_resident_more *more;
     struct det_turn turn;
     int r;
 
-    r = det_walk_begin(&turn, runtime, machine, instance);
+    r = det_walk_begin(&turn, runtime, machine, instance, reterr);
     if (r < 0)
         return r;
     more = turn.resident->more;
@@ -348,31 +386,39 @@ static int visit_instance(void *context, const struct det_store_listed *row)
                                                       .last_transition_at = row->moved_at });
 }
 
-static int check_query(const struct det_machine *machine, const struct det_instance_query *query)
+static int check_query(
+    const struct det_machine *machine, const struct det_instance_query *query,
+    struct det_error *reterr)
 {
     if (query->has_state && query->state >= machine->state_count)
-        return DET_ERR_INVALID;
-    return query->only_running && query->only_stopped ? DET_ERR_INVALID : 0;
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "%s has no state %u; it has %u state%s", machine->name,
+            query->state, machine->state_count, det_plural(machine->state_count));
+    if (query->only_running && query->only_stopped)
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "only_running and only_stopped exclude each other");
+    return det_reserved_check(query->reserved, "a query of instances", reterr);
 }
 
 int det_runtime_query(
     struct det_runtime *runtime, const struct det_machine *machine,
     const struct det_instance_query *query,
-    int (*visit)(void *context, const struct det_listed_instance *row), void *context)
+    int (*visit)(void *context, const struct det_listed_instance *row), void *context,
+    struct det_error *reterr)
 {
     static const struct det_instance_query all = { 0 };
     struct list_walk walk = { visit, context };
-    struct det_served *served;
     int r;
 
     if (!query)
         query = &all;
-    r = check_query(machine, query);
-    if (r == 0)
-        r = det_served_get(runtime, machine, NULL, &served);
+    r = check_query(machine, query, reterr);
     if (r < 0)
         return r;
-    return runtime->ops->list(
+    r = det_runtime_serve(runtime, machine, reterr);
+    if (r < 0)
+        return r;
+    r = runtime->ops->list(
         runtime->store, machine,
         &(struct det_store_query){ .after = query->after,
                                    .limit = query->limit,
@@ -383,17 +429,21 @@ int det_runtime_query(
                                               : query->only_stopped ? DET_STORE_STOPPED
                                                                     : DET_STORE_ANY },
         visit_instance, &walk);
+    if (r < 0)
+        det_error_set(reterr, r, "%s: %s", machine->name, det_error_text(r));
+    return r;
 }
 
 int det_runtime_instances(
     struct det_runtime *runtime, const struct det_machine *machine, int state,
-    int (*visit)(void *context, const struct det_listed_instance *row), void *context)
+    int (*visit)(void *context, const struct det_listed_instance *row), void *context,
+    struct det_error *reterr)
 {
     return det_runtime_query(
         runtime, machine,
         &(struct det_instance_query){ .has_state = state >= 0,
                                       .state = state >= 0 ? (unsigned)state : 0 },
-        visit, context);
+        visit, context, reterr);
 }
 
 static void add_counts(struct det_runtime_counts *sum, const struct det_runtime_counts *part)

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* recover.c - what the store has to be done for instances that are not in memory.
+/* recover.c - due work of instances that are not in memory.
  *
- * A timer or an effect of an instance in memory is in a heap. Those of all others are in the store
- * alone, and for each machine the runtime knows only when the first of them is due, `store_next`:
+ * Timers and effects of instances in memory are in a heap. Those of all other instances are in the
+ * store only; for each machine the runtime knows only the earliest time of them, `store_next`:
  *
- *     served --now--> the loop asks the store: what is due? --> it is loaded, and in a heap
- *                                              and after it? --> store_next --due--> asks again
- *     an instance leaves memory: store_next is not later than the first of its things
+ *     served --now--> the loop lists due work of the store --> loads it into a heap
+ *                                              and after it? --> store_next --due--> lists again
+ *     an instance leaves memory: store_next is not later than its earliest work
  *
  * Invariants
- *   1. What is due at T, and not in a heap, is in the store, and store_next <= T.
- *   2. Before it asks, the loop sets store_next to DET_NEVER; everybody else only makes it earlier.
- *   3. The listing is the loop's; until the machine is served completely it belongs to who serves
- *      it, under the runtime's mutex.
+ *   1. Work that is due at T, and not in a heap, is in the store, and store_next <= T.
+ *   2. Before listing, the loop sets store_next to DET_NEVER; other threads only make it earlier.
+ *   3. The listing belongs to the loop; until the machine is served completely it belongs to the
+ *      serving thread, under the runtime's mutex.
  *
- * On a store that does not block instances stay in memory for good: there everything that will ever
- * be due is loaded when the machine is first served. */
+ * On a store that does not block, instances stay in memory for ever: when the machine is first
+ * served, all of its future work is loaded. */
 #include <string.h>
 
 #include "base/checked.h"
@@ -25,10 +25,10 @@
 #include "runtime/node.h"
 #include "runtime/turn.h"
 
-/* Rows in a listing, unless what is in memory already stands in front of what is not. */
+/* Rows in a listing, unless rows in memory precede those that are not. */
 #define LISTED ((size_t)256)
 
-/* How a row stands in the listing: this, and then its id with the final 0. */
+/* Layout of a row in the listing: this, and then its id with the final 0. */
 struct listed {
     det_time due;
     bool is_timer;
@@ -66,21 +66,21 @@ static int list(struct det_served *served, det_time before, size_t limit, det_ti
         ret_next);
 }
 
-static bool knows_timer(const struct det_armed *armed, det_time due)
+static bool has_timer(const struct det_armed *armed, det_time due)
 {
     return armed && det_armed_is_ours(armed) && armed->next == due;
 }
 
-/* Whether what is due is known here as this node's, and so in the heap or in somebody's hands. */
-static bool knows(struct det_resident *resident, const struct listed *listed)
+/* True if this node already has the due work in memory: in the heap or in use. */
+static bool has_work(struct det_resident *resident, const struct listed *listed)
 {
     const struct det_machine *machine = resident->served->machine;
     const struct det_resident_more *more = resident->more;
 
-    if (listed->is_timer && knows_timer(resident->own, listed->due))
+    if (listed->is_timer && has_timer(resident->own, listed->due))
         return true;
     for (size_t i = 1; listed->is_timer && i < det_timer_slots(machine); i++) {
-        if (knows_timer(det_resident_timer(resident, det_timer_number(machine, i)), listed->due))
+        if (has_timer(det_resident_timer(resident, det_timer_number(machine, i)), listed->due))
             return true;
     }
     if (listed->is_timer || !more)
@@ -95,18 +95,19 @@ static bool knows(struct det_resident *resident, const struct listed *listed)
     return false;
 }
 
-/* In a shared store it may be in memory as it was before another node set what this one has now. */
+/* In a shared store the resident may be older than a change by another node that this node now
+ * owns. */
 static void doubt(
     struct det_runtime *runtime, struct det_shard *shard, struct det_resident *resident,
     const struct listed *listed)
 {
-    if (!runtime->ops->is_shared || resident->is_stale || knows(resident, listed))
+    if (!runtime->ops->is_shared || resident->is_stale || has_work(resident, listed))
         return;
     resident->is_stale = true;
     shard->stale++;
 }
 
-/* Loading it brings its timers into the heap and its effects to the pool. 1 when it was not in
+/* Loading an instance puts its timers into the heap and its effects into the pool. 1: it was not in
  * memory. */
 static int bring(struct det_served *served, const char *id, const struct listed *listed)
 {
@@ -119,7 +120,7 @@ static int bring(struct det_served *served, const char *id, const struct listed 
     det_shard_lock(runtime, turn.shard);
     slot = det_index_find(det_served_index(runtime, served, turn.shard), turn.hash, id);
     if (slot && slot->resident->is_loading) {
-        /* Whether it will be in memory is not known yet: it is looked for again. */
+        /* The result of its load is not known yet: list it again. */
         r = DET_ERR_BUSY;
     } else if (slot) {
         doubt(runtime, turn.shard, slot->resident, listed);
@@ -158,7 +159,7 @@ int det_recover_all(struct det_served *served)
     if (!recovery->is_listed)
         r = list(served, DET_NEVER, SIZE_MAX, &next);
     recovery->is_listed = r == 0;
-    /* After a failure it goes on where it was. */
+    /* After a failure this continues at the same row. */
     while (r == 0 && (id = next_id(recovery, &listed))) {
         r = bring(served, id, &listed);
         if (r < 0)
@@ -189,14 +190,14 @@ void det_recover_at(struct det_served *served, det_time when)
     det_due_kick(served->runtime, when);
 }
 
-/* Reasons that do not pass by themselves. */
+/* Errors that do not pass by themselves. */
 static bool is_for_good(int r)
 {
     return r == DET_ERR_CORRUPT || r == DET_ERR_VERSION || r == DET_ERR_FOREIGN;
 }
 
-/* Each is told once, as far as is remembered. */
-static void tell_lost(struct det_served *served, const char *id, int code)
+/* Each loss is reported once, as far as it is remembered. */
+static void report_lost(struct det_served *served, const char *id, int code)
 {
     struct det_recovery *recovery = &served->recovery;
     uint64_t hash = det_served_hash(served->runtime, id);
@@ -208,7 +209,7 @@ static void tell_lost(struct det_served *served, const char *id, int code)
     }
     recovery->lost[recovery->lost_count++ % DET_LOST_KEPT] = hash;
     det_error_set(&error, code, "%s", det_turn_load_text(code));
-    det_runtime_trouble_at(
+    det_runtime_report_incident_at(
         served->runtime,
         &(struct det_incident){ .kind = DET_INCIDENT_NOT_LOADED,
                                 .machine = served->machine,
@@ -218,12 +219,12 @@ static void tell_lost(struct det_served *served, const char *id, int code)
         &error);
 }
 
-/* Loads what was listed. Returns how many came into memory; `next` is made earlier where something
- * is to be tried again. */
+/* Loads the listed instances. Returns how many were loaded; `next` becomes earlier if something
+ * must be retried. */
 static size_t bring_all(struct det_served *served, det_time now, det_time *next)
 {
     struct det_recovery *recovery = &served->recovery;
-    det_time again = det_add_time(now, DET_LOOK_SPAN);
+    det_time again = det_add_time(now, DET_CHECK_SPAN);
     struct listed listed;
     const char *id;
     size_t brought = 0;
@@ -233,14 +234,14 @@ static size_t bring_all(struct det_served *served, det_time now, det_time *next)
 
         brought += r > 0;
         if (is_for_good(r))
-            tell_lost(served, id, r);
+            report_lost(served, id, r);
         else if (r < 0 && r != DET_ERR_NOT_FOUND && again < *next)
             *next = again;
     }
     return brought;
 }
 
-/* Not so many that the first would have to leave before the last has come. */
+/* Few enough that the first is not evicted before the last is loaded. */
 static size_t first_limit(const struct det_runtime *runtime)
 {
     size_t half = (size_t)runtime->options.instances_max / 2 + 1;
@@ -248,11 +249,11 @@ static size_t first_limit(const struct det_runtime *runtime)
     return half < LISTED ? half : LISTED;
 }
 
-static void ask(struct det_served *served, det_time now)
+static void list_due(struct det_served *served, det_time now)
 {
     struct det_recovery *recovery = &served->recovery;
     size_t limit = recovery->limit ? recovery->limit : first_limit(served->runtime);
-    det_time next = det_add_time(now, DET_LOOK_SPAN);
+    det_time next = det_add_time(now, DET_CHECK_SPAN);
 
     atomic_store(&served->store_next, DET_NEVER);
     recovery->limit = 0;
@@ -268,7 +269,7 @@ void det_recover_due(struct det_runtime *runtime, det_time now)
             if (atomic_load(&s->store_next) > now)
                 continue;
             atomic_fetch_add(&runtime->handled, 1);
-            ask(s, now);
+            list_due(s, now);
             det_due_handled(runtime);
         }
     }

@@ -12,7 +12,7 @@ static const char *name_of(unsigned i)
     return name;
 }
 
-/* A new process on the same store, which has `count` orders that nobody has paid. */
+/* A new process on the same store, which has `count` unpaid orders. */
 static struct fixture *cold_open(
     struct faulty *faulty, unsigned count, struct det_runtime_options options)
 {
@@ -63,7 +63,7 @@ static void serving_loads_nothing_before_it_is_due(void **unused)
     fixture_close(f);
 }
 
-static void a_thousand_due_at_once_fire_once_each_in_little_memory(void **unused)
+static void thousand_due_timers_fire_once_in_little_memory(void **unused)
 {
     struct faulty faulty;
     struct fixture *f =
@@ -82,7 +82,7 @@ static void a_thousand_due_at_once_fire_once_each_in_little_memory(void **unused
     fixture_close(f);
 }
 
-static void an_effect_that_waits_in_the_store_goes_on_at_its_time(void **unused)
+static void an_effect_that_waits_in_the_store_continues_at_its_time(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = cold_open(
@@ -127,7 +127,7 @@ static void a_store_that_fails_is_asked_again(void **unused)
     fixture_close(f);
 }
 
-static void a_damaged_instance_is_told_once_and_keeps_nobody_else(void **unused)
+static void a_damaged_instance_is_reported_once_and_blocks_no_other(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = cold_open(&faulty, 5, (struct det_runtime_options){ 0 });
@@ -137,24 +137,24 @@ static void a_damaged_instance_is_told_once_and_keeps_nobody_else(void **unused)
     serve(f);
     advance(f, 30 * DET_MINUTE);
     assert_int_equal(counts(f).timeouts_fired, 4);
-    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_NOT_LOADED], 1);
-    assert_int_equal(f->control.trouble.code, DET_ERR_CORRUPT);
+    assert_int_equal(f->control.incident_counts[DET_INCIDENT_NOT_LOADED], 1);
+    assert_int_equal(f->control.incident.code, DET_ERR_CORRUPT);
     assert_string_equal(
-        f->control.trouble_text,
-        "order o-2 has something due, but cannot be loaded: the checksum does not match the bytes");
+        f->control.incident_text,
+        "order o-2 has due work, but cannot be loaded: the checksum does not match the bytes");
     /* Another one is due: the store lists the damaged one again. */
     assert_int_equal(start(f, "late"), 0);
     fixture_reopen(f, (struct det_runtime_options){ 0 });
     serve(f);
     advance(f, 30 * DET_MINUTE);
     assert_int_equal(counts(f).timeouts_fired, 1);
-    assert_int_equal(f->control.trouble_counts[DET_INCIDENT_NOT_LOADED], 2);
+    assert_int_equal(f->control.incident_counts[DET_INCIDENT_NOT_LOADED], 2);
     fixture_close(f);
 }
 
 /* More instances than a listing has rows are in memory, and what they have due is tried again and
- * again: what stands behind them in the store is found all the same. */
-static void what_is_in_memory_does_not_hide_what_is_not(void **unused)
+ * again: the rows after them in the store are found nevertheless. */
+static void recovery_finds_rows_after_many_resident_instances(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = cold_open(&faulty, 600, (struct det_runtime_options){ 0 });
@@ -181,11 +181,12 @@ static void get_in_vain(void *argument)
     struct fixture *f = argument;
     struct det_instance instance;
 
-    assert_int_equal(det_runtime_get(f->runtime, f->order, "o-0", &instance, NULL), DET_ERR_IO);
+    assert_int_equal(
+        det_runtime_get(f->runtime, f->order, "o-0", &instance, NULL, NULL), DET_ERR_IO);
 }
 
-/* While it falls due somebody else is about to load it, which takes its time and fails. */
-static void what_is_being_loaded_is_looked_for_again(void **unused)
+/* When it is due another thread is loading it, which takes time and fails. */
+static void an_instance_that_is_loading_is_searched_again(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = cold_open(&faulty, 1, (struct det_runtime_options){ 0 });
@@ -207,7 +208,7 @@ static void what_is_being_loaded_is_looked_for_again(void **unused)
     fixture_close(f);
 }
 
-static void settling_waits_for_what_the_store_has_due(void **unused)
+static void settle_waits_for_due_rows_of_the_store(void **unused)
 {
     struct faulty faulty;
     struct fixture *f = cold_open(&faulty, 700, (struct det_runtime_options){ 0 });
@@ -236,7 +237,7 @@ static void a_runtime_may_be_closed_while_it_recovers(void **unused)
     fixture_close(f);
 }
 
-/* No memory, at every place in turn: what is due is done when there is some again. */
+/* Out of memory at every allocation in turn: due work is done once memory is available again. */
 static int recover_poorly(struct det_test_memory *memory, void *argument)
 {
     struct faulty faulty;
@@ -268,7 +269,7 @@ static int recover_poorly(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void what_is_due_waits_for_memory(void **unused)
+static void recovery_retries_after_allocation_failures(void **unused)
 {
     (void)unused;
     det_test_each_failure(recover_poorly, NULL);
@@ -278,15 +279,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(serving_loads_nothing_before_it_is_due),
-        cmocka_unit_test(a_thousand_due_at_once_fire_once_each_in_little_memory),
-        cmocka_unit_test(an_effect_that_waits_in_the_store_goes_on_at_its_time),
+        cmocka_unit_test(thousand_due_timers_fire_once_in_little_memory),
+        cmocka_unit_test(an_effect_that_waits_in_the_store_continues_at_its_time),
         cmocka_unit_test(a_store_that_fails_is_asked_again),
-        cmocka_unit_test(a_damaged_instance_is_told_once_and_keeps_nobody_else),
-        cmocka_unit_test(what_is_in_memory_does_not_hide_what_is_not),
-        cmocka_unit_test(what_is_being_loaded_is_looked_for_again),
-        cmocka_unit_test(settling_waits_for_what_the_store_has_due),
+        cmocka_unit_test(a_damaged_instance_is_reported_once_and_blocks_no_other),
+        cmocka_unit_test(recovery_finds_rows_after_many_resident_instances),
+        cmocka_unit_test(an_instance_that_is_loading_is_searched_again),
+        cmocka_unit_test(settle_waits_for_due_rows_of_the_store),
         cmocka_unit_test(a_runtime_may_be_closed_while_it_recovers),
-        cmocka_unit_test(what_is_due_waits_for_memory),
+        cmocka_unit_test(recovery_retries_after_allocation_failures),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

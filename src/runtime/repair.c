@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* repair.c - the damaged head of an instance, derived again from its snapshot, or from what it
- * began with, and the events behind that. Whether it is what the head was, the store proves by the
- * checksum; so what is derived here need only be right, not certain. */
+/* repair.c - derives the damaged head of an instance from its snapshot, or from its start, and the
+ * later events. The store proves by the checksum that the result equals the head; so a derivation
+ * need not be certain. */
 #include <detent/tool/machine.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct derivation {
     const struct det_machine *machine;
     void *data;
     struct det_store_loaded *loaded;
-    struct det_error error; /* why not */
+    struct det_error error; /* the reason of a failure */
 };
 
 static void set_reason(struct derivation *derivation, const char *reason)
@@ -40,21 +40,21 @@ static int fail_to_replay(struct derivation *derivation, const struct det_store_
     return DET_ERR_REPLAY;
 }
 
-/* What the transition that was taken does to the data, and says when it stops. */
+/* Applies the recorded transition to the data, and notes a stop. */
 static int apply(struct derivation *derivation, const struct det_store_event *row)
 {
-    const struct det_transition *way;
+    const struct det_transition *path;
 
-    way = det_replay_way(derivation->machine, row->from, row->event, row->choice);
-    if (!way || way->outcome != row->outcome || way->to != row->to)
+    path = det_replay_transition(derivation->machine, row->from, row->event, row->choice);
+    if (!path || path->outcome != row->outcome || path->to != row->to)
         return fail_to_replay(derivation, row);
     if (row->outcome == DET_OUTCOME_STOP)
-        set_reason(derivation, way->more ? way->more->reason : NULL);
+        set_reason(derivation, path->more ? path->more->reason : NULL);
     return det_machine_apply(
-        derivation->machine, way, derivation->data, row->value, &derivation->error);
+        derivation->machine, path, derivation->data, row->value, &derivation->error);
 }
 
-/* The reason of a stop by hand is that of the row. */
+/* The reason of a manual stop is in the row. */
 static int derive_event(void *context, const struct det_store_event *row)
 {
     struct derivation *derivation = context;
@@ -87,8 +87,7 @@ static int begin_at_start(struct derivation *derivation, struct det_store_instan
         r = runtime->ops->start(runtime->store, instance, &start);
     if (r == DET_ERR_NOT_FOUND)
         return det_error_set(
-            &derivation->error, DET_ERR_CORRUPT,
-            "it has no snapshot, and what it began with is not kept");
+            &derivation->error, DET_ERR_CORRUPT, "it has neither a snapshot nor its start");
     derivation->loaded->head = (struct det_store_head){
         .visit = 1,
         .started_at = start.at,
@@ -154,9 +153,9 @@ static int explain(const struct derivation *derivation, const char *id, int r, s
     if (derivation->error.code == r)
         why = derivation->error.text;
     else if (r == DET_ERR_CORRUPT)
-        why = "what is derived from its events is not what its checksum is of";
+        why = "the head derived from its events does not match the checksum";
     else if (r == DET_ERR_EXISTS)
-        why = "it is not damaged";
+        why = "the head is not damaged";
     det_error_set(e, r, "%s %s cannot be repaired: %s", derivation->machine->name, id, why);
     if (e && r == DET_ERR_REPLAY) {
         e->state = derivation->error.state;
@@ -179,10 +178,10 @@ int det_runtime_repair(
     if (r < 0)
         return r;
     if (!runtime->ops->repair)
-        return det_error_set(reterr, DET_ERR_UNSUPPORTED, "this store repairs nothing");
+        return det_error_set(reterr, DET_ERR_UNSUPPORTED, "this store does not support repair");
     derivation.data = det_alloc_zero(runtime->allocator, served->data_size);
     if (!derivation.data)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory to repair an instance");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory: cannot repair an instance");
     r = runtime->ops->repair(runtime->store, machine, instance, derive, &derivation);
     det_free(runtime->allocator, derivation.data, served->data_size);
     return explain(&derivation, instance, r, reterr);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* repair_test.c - a damaged head is written anew when its checksum proves that it is what was
- * there; and not otherwise. */
+/* repair_test.c - a damaged head is restored only if the checksum proves that the result equals the
+ * original. */
 #include "runtime/runtime_test.h"
 
 #include <sqlite3.h>
@@ -36,7 +36,7 @@ static void file_reopen(struct file *file)
     file_reopen_with(file, false);
 }
 
-/* An order with a snapshot, and events of every kind behind it, unless it is `bare`. */
+/* An order with a snapshot, and events of every kind after it, unless it is `bare`. */
 static void file_open(struct file *file, bool is_bare)
 {
     struct fixture *f = file->f = fixture_open((struct det_runtime_options){ 0 });
@@ -81,7 +81,7 @@ static void damage(struct file *file, const char *statement)
 
 static int load(struct file *file, struct det_instance *ret, struct order_data *data)
 {
-    return det_runtime_get(file->f->runtime, file->f->order, "o-1", ret, data);
+    return det_runtime_get(file->f->runtime, file->f->order, "o-1", ret, data, NULL);
 }
 
 static int repair(struct file *file)
@@ -89,7 +89,7 @@ static int repair(struct file *file)
     return det_runtime_repair(file->f->runtime, file->f->order, "o-1", &file->f->error);
 }
 
-static void a_damaged_head_is_what_it_was_again(void **unused)
+static void damaged_head_is_repaired(void **unused)
 {
     static const char *const damages[] = {
         "UPDATE instances SET state = 'PENDING'",   "UPDATE instances SET visit = visit + 1",
@@ -124,12 +124,12 @@ static void a_damaged_head_is_what_it_was_again(void **unused)
         assert_memory_equal(&data_after, &data, sizeof data);
         assert_int_equal(repair(&file), DET_ERR_EXISTS);
     }
-    /* It goes on, and its chain is whole. */
+    /* It continues, and its chain is complete. */
     assert_int_equal(send_kind(file.f, "o-1", SHIP), 0);
     file_close(&file);
 }
 
-static void a_stop_is_derived_too(void **unused)
+static void repair_restores_a_stop(void **unused)
 {
     struct det_instance after;
     struct file file;
@@ -137,7 +137,7 @@ static void a_stop_is_derived_too(void **unused)
     (void)unused;
     file_open(&file, false);
     assert_int_equal(send_kind(file.f, "o-1", HALT), 0);
-    /* From the event first, then from a snapshot behind it. */
+    /* From the event first, then from a snapshot after it. */
     for (int i = 0; i < 2; i++) {
         damage(&file, "UPDATE instances SET stopped = 0, reason = NULL");
         assert_int_equal(repair(&file), 0);
@@ -150,7 +150,7 @@ static void a_stop_is_derived_too(void **unused)
     file_close(&file);
 }
 
-static void what_cannot_be_proven_is_left_as_it_is(void **unused)
+static void head_that_cannot_be_proven_is_not_repaired(void **unused)
 {
     static const struct {
         const char *statement, *text;
@@ -168,14 +168,14 @@ static void what_cannot_be_proven_is_left_as_it_is(void **unused)
           "UPDATE events SET previous = 0 WHERE sequence = 2",
           "event 1 is missing" },
         { "UPDATE instances SET state = 'PENDING'; DELETE FROM snapshots; DELETE FROM starts",
-          "it has no snapshot, and what it began with is not kept" },
+          "it has neither a snapshot nor its start" },
         { "UPDATE instances SET state = 'PENDING'; DELETE FROM snapshots;"
           "UPDATE starts SET data = x'00'",
           NULL },
         { "UPDATE instances SET state = 'PENDING'; UPDATE snapshots SET visit = 77",
           "its snapshot: the checksum" },
         { "UPDATE instances SET hash = x'00'", NULL },
-        { "UPDATE instances SET state = 'PENDING', checksum = 1", "not what its checksum is of" },
+        { "UPDATE instances SET state = 'PENDING', checksum = 1", "does not match the checksum" },
     };
     struct det_instance after;
 
@@ -209,7 +209,7 @@ static void an_event_that_the_definition_does_not_have_is_named(void **unused)
     file_close(&file);
 }
 
-static void who_only_reads_is_told_whether_it_could_be(void **unused)
+static void a_read_only_repair_reports_its_result(void **unused)
 {
     struct det_instance after;
     struct file file;
@@ -226,7 +226,7 @@ static void who_only_reads_is_told_whether_it_could_be(void **unused)
     file_close(&file);
 }
 
-static void without_a_snapshot_it_begins_at_the_start(void **unused)
+static void repair_without_a_snapshot_begins_at_the_start(void **unused)
 {
     struct order_data data;
     struct det_instance after;
@@ -246,7 +246,7 @@ static void without_a_snapshot_it_begins_at_the_start(void **unused)
     file_close(&file);
 }
 
-static void before_its_first_event_it_is_what_it_began_with(void **unused)
+static void repair_of_an_instance_without_events_uses_its_start(void **unused)
 {
     struct det_instance after;
     struct file file;
@@ -257,19 +257,20 @@ static void before_its_first_event_it_is_what_it_began_with(void **unused)
     f = file.f;
     assert_int_equal(start(f, "o-2"), 0);
     damage(&file, "UPDATE instances SET state = 'PAID' WHERE id = 'o-2'");
-    assert_int_equal(det_runtime_get(f->runtime, f->order, "o-2", &after, NULL), DET_ERR_CORRUPT);
+    assert_int_equal(
+        det_runtime_get(f->runtime, f->order, "o-2", &after, NULL, NULL), DET_ERR_CORRUPT);
     assert_int_equal(det_runtime_repair(f->runtime, f->order, "o-2", &f->error), 0);
     assert_int_equal(get(f, "o-2").state, PENDING);
     assert_int_equal(get(f, "o-2").sequence, 0);
     assert_int_equal(send_kind(f, "o-2", PAY), 0);
-    /* Without a hash there is nothing to prove it by, unless an event has it. */
+    /* Without a hash the result cannot be proven, unless an event has it. */
     assert_int_equal(start(f, "o-3"), 0);
     damage(&file, "UPDATE instances SET checksum = 1 WHERE id = 'o-3'");
     assert_int_equal(det_runtime_repair(f->runtime, f->order, "o-3", &f->error), DET_ERR_CORRUPT);
     file_close(&file);
 }
 
-static void without_a_store_that_can_there_is_no_repair(void **unused)
+static void repair_is_unsupported_by_other_stores(void **unused)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
     struct file file;
@@ -316,7 +317,7 @@ static int repair_poorly(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void what_could_not_be_repaired_for_want_of_memory_is_later(void **unused)
+static void repair_survives_every_failed_allocation(void **unused)
 {
     struct file file;
 
@@ -329,15 +330,15 @@ static void what_could_not_be_repaired_for_want_of_memory_is_later(void **unused
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_damaged_head_is_what_it_was_again),
-        cmocka_unit_test(a_stop_is_derived_too),
-        cmocka_unit_test(what_cannot_be_proven_is_left_as_it_is),
-        cmocka_unit_test(what_could_not_be_repaired_for_want_of_memory_is_later),
+        cmocka_unit_test(damaged_head_is_repaired),
+        cmocka_unit_test(repair_restores_a_stop),
+        cmocka_unit_test(head_that_cannot_be_proven_is_not_repaired),
+        cmocka_unit_test(repair_survives_every_failed_allocation),
         cmocka_unit_test(an_event_that_the_definition_does_not_have_is_named),
-        cmocka_unit_test(who_only_reads_is_told_whether_it_could_be),
-        cmocka_unit_test(without_a_snapshot_it_begins_at_the_start),
-        cmocka_unit_test(before_its_first_event_it_is_what_it_began_with),
-        cmocka_unit_test(without_a_store_that_can_there_is_no_repair),
+        cmocka_unit_test(a_read_only_repair_reports_its_result),
+        cmocka_unit_test(repair_without_a_snapshot_begins_at_the_start),
+        cmocka_unit_test(repair_of_an_instance_without_events_uses_its_start),
+        cmocka_unit_test(repair_is_unsupported_by_other_stores),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

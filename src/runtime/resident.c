@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* resident.c - instances in memory: made, claimed, released, taken down. */
+/* resident.c - residents (instances in memory): created, claimed, released, destroyed. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -33,7 +33,7 @@ static void armed_init(struct det_armed *armed, struct det_resident *resident, u
     armed->timer = timer;
 }
 
-struct det_resident *det_resident_open(
+static struct det_resident *open_resident(
     struct det_runtime *runtime, struct det_served *served, const char *id)
 {
     struct det_resident *resident;
@@ -98,7 +98,7 @@ int det_resident_add(
     struct det_runtime *runtime, struct det_served *served, uint64_t hash, const char *id,
     struct det_resident **ret)
 {
-    struct det_resident *resident = det_resident_open(runtime, served, id);
+    struct det_resident *resident = open_resident(runtime, served, id);
     struct det_shard *shard = det_served_shard(runtime, hash);
     int r;
 
@@ -176,8 +176,8 @@ void det_resident_claim(
     shard->calls++;
 }
 
-/* A timer may have been disarmed, or armed anew, while it was held. It goes back to its own time,
- * so that what was due first still is first. An effect may be gone. */
+/* A held timer may have been disarmed, or armed again. It returns to its own time, which keeps the
+ * order of due work. An effect may be gone. */
 static void take_back(struct det_runtime *runtime, struct det_shard *shard, struct det_due *due)
 {
     det_assert(due->is_held);
@@ -236,7 +236,7 @@ int det_shard_wait(struct det_runtime *runtime, struct det_shard *shard, det_tim
     return r;
 }
 
-/* The one way from state to state: the table is that of armed.fsm. */
+/* The only function that changes the state: armed.fsm has the table. */
 static void step(struct det_armed *armed, enum armed_event_kind event)
 {
     const struct det_transition *transition = det_machine_step(&armed_machine, armed->state, event);
@@ -250,7 +250,7 @@ void det_armed_fire(struct det_armed *armed)
     step(armed, ARMED_FIRE);
 }
 
-void det_armed_told(struct det_armed *armed)
+void det_armed_reported(struct det_armed *armed)
 {
     step(armed, ARMED_TELL);
 }
@@ -307,7 +307,7 @@ static size_t kept_size(const struct det_machine *machine)
     return sizeof(struct det_kept) + machine->event_size;
 }
 
-_Static_assert(sizeof(struct det_kept) % 16 == 0, "the event behind it is aligned");
+_Static_assert(sizeof(struct det_kept) % 16 == 0, "the event after it is aligned");
 
 struct det_kept *det_kept_open(
     struct det_runtime *runtime, const struct det_machine *machine, uint64_t sequence,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* runtime.c - opening, settling and closing a runtime.
+/* runtime.c - opens, settles and closes a runtime.
  *
- *     open -> serving --close--> what is submitted is carried out -> no new calls -> calls end
+ *     open -> serving --close--> submitted sends are carried out -> no new calls -> calls end
  *                                -> the loop stops -> running effects end -> their ends are
  *                                recorded -> gone */
 #include <detent/driver/loop.h>
@@ -14,14 +14,14 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/reserved.h"
-#include "runtime/batch.h"
 #include "runtime/node.h"
 #include "runtime/submit.h"
+#include "runtime/turn_batch.h"
 
 #define SHARDS_MAX  1024
 #define WRITERS_MAX 1024
 #define JITTER_MAX  1000
-/* The pool has so many threads from the start. */
+/* Number of pool threads at the start. */
 #define THREADS_FIRST 2
 
 static void or_default(uint32_t *value, uint32_t otherwise)
@@ -68,11 +68,13 @@ static void fill_defaults(struct det_runtime_options *options, const struct det_
 static int check_node(const struct det_node_options *node, struct det_error *reterr)
 {
     if (node->lease < 0 || node->renewal < 0 || node->sweep_interval < 0 || node->sweep_backoff < 0)
-        return det_error_set(reterr, DET_ERR_INVALID, "a span of time is negative");
+        return det_error_set(reterr, DET_ERR_INVALID, "a duration is negative");
     if (node->renewal >= node->lease)
-        return det_error_set(reterr, DET_ERR_INVALID, "the lease of a node is renewed within it");
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "the lease of a node must be renewed within its span");
     if (node->sweep_jitter_percent > JITTER_MAX)
-        return det_error_set(reterr, DET_ERR_INVALID, "jitter_percent is at most %d", JITTER_MAX);
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "jitter_percent must be at most %d", JITTER_MAX);
     return 0;
 }
 
@@ -85,27 +87,28 @@ static int check_options(
     if (r < 0)
         return r;
     if (options->world != store->world)
-        return det_error_set(reterr, DET_ERR_INVALID, "the store is of another world");
+        return det_error_set(reterr, DET_ERR_INVALID, "the store belongs to another world");
     if (options->loop && det_loop_world(options->loop) != store->world)
-        return det_error_set(reterr, DET_ERR_INVALID, "the loop is of another world");
+        return det_error_set(reterr, DET_ERR_INVALID, "the loop belongs to another world");
     if (options->shards > SHARDS_MAX || options->shards & (options->shards - 1))
         return det_error_set(
-            reterr, DET_ERR_INVALID, "shards is a power of two of at most %d, not %u", SHARDS_MAX,
-            options->shards);
+            reterr, DET_ERR_INVALID, "shards must be a power of two of at most %d, not %u",
+            SHARDS_MAX, options->shards);
     if (options->pool_threads > DET_EFFECT_THREADS_MAX)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "pool_threads is at most %d", DET_EFFECT_THREADS_MAX);
+            reterr, DET_ERR_INVALID, "pool_threads must be at most %d", DET_EFFECT_THREADS_MAX);
     if (options->writers > WRITERS_MAX)
-        return det_error_set(reterr, DET_ERR_INVALID, "writers is at most %d", WRITERS_MAX);
+        return det_error_set(reterr, DET_ERR_INVALID, "writers must be at most %d", WRITERS_MAX);
     if (options->history_kept > DET_HISTORY_MAX)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "history_kept is at most %d", DET_HISTORY_MAX);
+            reterr, DET_ERR_INVALID, "history_kept must be at most %d", DET_HISTORY_MAX);
     if (options->hook_deadline < 0 || options->send_deadline < 0 || options->effects.deadline < 0 ||
         options->effects.backoff_first < 0 || options->effects.backoff_max < 0 ||
         options->snapshots.span < 0)
-        return det_error_set(reterr, DET_ERR_INVALID, "a span of time is negative");
+        return det_error_set(reterr, DET_ERR_INVALID, "a duration is negative");
     if (options->effects.jitter_percent > JITTER_MAX)
-        return det_error_set(reterr, DET_ERR_INVALID, "jitter_percent is at most %d", JITTER_MAX);
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "jitter_percent must be at most %d", JITTER_MAX);
     return check_node(&options->node, reterr);
 }
 
@@ -140,11 +143,11 @@ static int open_loop(struct det_runtime *runtime)
         r = det_loop_open(runtime->world, runtime->allocator, &runtime->loop);
     if (r < 0)
         return r;
-    runtime->look.run = det_due_look;
+    runtime->look.run = det_due_execute;
     runtime->look.argument = runtime;
     runtime->kick.run = det_due_kicked;
     runtime->kick.argument = runtime;
-    /* As due.c will set it again. */
+    /* due.c overwrites this. */
     if (runtime->ops->is_shared)
         return det_loop_timer_set(runtime->loop, &runtime->look, DET_NEVER);
     return det_loop_timer_set_wall(runtime->loop, &runtime->look, DET_NEVER);
@@ -179,7 +182,7 @@ static int open_parts(struct det_runtime *runtime, struct det_error *reterr)
         r = det_batch_open(runtime, runtime->ops->is_quick ? 1 : DET_BATCH_TURNS, &runtime->batch);
     if (r == 0)
         r = open_loop(runtime);
-    /* Without a pool no effect is begun, and a loop that does not turn fires nothing. */
+    /* Without a pool no effect begins, and a stopped loop fires no timer. */
     if (r == 0 && acts)
         r = open_pool(runtime);
     if (r == 0)
@@ -207,16 +210,16 @@ static void close_shards(struct det_runtime *runtime)
 static void drain(struct det_runtime *runtime)
 {
     while (atomic_load(&runtime->jobs) || atomic_load(&runtime->is_kicked) ||
-           atomic_load(&runtime->next_look) == INT64_MIN)
+           atomic_load(&runtime->next_pass) == INT64_MIN)
         (void)det_loop_turn(runtime->loop, 0);
 }
 
-/* Also of a runtime that was not opened completely. */
+/* Also for a partially opened runtime. */
 static void close_parts(struct det_runtime *runtime)
 {
     det_node_stop_sweeping(runtime);
     det_pool_close(atomic_exchange(&runtime->pool, NULL));
-    /* The pool has posted all its messages; they find the runtime whole. */
+    /* The pool has posted all its messages, which need the complete runtime. */
     drain(runtime);
     det_node_close(runtime);
     drain(runtime);
@@ -234,8 +237,8 @@ static void close_parts(struct det_runtime *runtime)
     DET_DELETE(runtime->allocator, runtime);
 }
 
-/* True when this call made it so. Drivers are C, and this is the one field two threads may race
- * for, so the type stays a plain bool. */
+/* True if this call occupied the store. Drivers are C, and this is the one field two threads may
+ * race for, so the type stays a plain bool. */
 static bool occupy(struct det_store *store)
 {
     return !__atomic_test_and_set(&store->is_used, __ATOMIC_SEQ_CST);
@@ -275,7 +278,7 @@ int det_runtime_open(
     runtime = DET_NEW(filled.allocator, struct det_runtime);
     if (!runtime) {
         vacate(store);
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a runtime");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for a runtime");
     }
     runtime->world = filled.world;
     runtime->allocator = filled.allocator;
@@ -287,7 +290,7 @@ int det_runtime_open(
     runtime->hook_clock =
         filled.hook_deadline < DET_TICK_SPAN ? DET_CLOCK_MONOTONIC : DET_CLOCK_TICK;
     runtime->seed = det_world_random_u64(filled.world);
-    atomic_init(&runtime->next_look, DET_NEVER);
+    atomic_init(&runtime->next_pass, DET_NEVER);
     atomic_init(&runtime->queue_next, DET_NEVER);
     r = open_parts(runtime, &error);
     if (r < 0) {
@@ -301,8 +304,8 @@ int det_runtime_open(
     return 0;
 }
 
-/* From now on nobody comes in; waits until everybody is out. */
-static void shut(struct det_runtime *runtime, struct det_shard *shard)
+/* Refuses new calls and waits until all have left. */
+static void refuse_calls(struct det_runtime *runtime, struct det_shard *shard)
 {
     det_shard_lock(runtime, shard);
     shard->is_closing = true;
@@ -321,8 +324,8 @@ void det_runtime_close(struct det_runtime *runtime)
     store = runtime->store;
     det_writers_stop(runtime);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
-        shut(runtime, &runtime->shards[i]);
-    det_node_shut(runtime);
+        refuse_calls(runtime, &runtime->shards[i]);
+    det_node_refuse_calls(runtime);
     if (runtime->is_loop_ours && !runtime->options.is_passive)
         det_loop_stop(runtime->loop);
     close_parts(runtime);
@@ -351,7 +354,7 @@ int det_runtime_serve(
     return r;
 }
 
-/* A loop of the caller's turns only when we turn it. */
+/* The caller's own loop turns only here. */
 static int settle_by_turning(struct det_runtime *runtime, det_time until)
 {
     while (!det_due_is_settled(runtime)) {

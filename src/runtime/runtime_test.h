@@ -24,7 +24,7 @@ static inline void fixture_reopen(struct fixture *f, struct det_runtime_options 
 {
     options.world = det_sim_world(f->sim);
     options.user = options.observer = &f->control;
-    options.incident = order_trouble;
+    options.incident = order_incident;
     det_runtime_close(f->runtime);
     f->runtime = NULL;
     assert_int_equal(det_runtime_open(f->store, &options, &f->runtime, &f->error), 0);
@@ -60,8 +60,7 @@ static inline void fixture_close(struct fixture *f)
 
 static inline int start(struct fixture *f, const char *id)
 {
-    return det_runtime_start(
-        f->runtime, f->order, id, NULL, &(struct det_send_options){ .error = &f->error }, &f->sent);
+    return det_runtime_start(f->runtime, f->order, id, NULL, NULL, &f->sent, &f->error);
 }
 
 static inline int send_with(
@@ -71,8 +70,7 @@ static inline int send_with(
 
     if (kind == PAY)
         event.as.pay = (struct payment){ .cents = 1999, .card = "4242" };
-    options.error = &f->error;
-    return det_runtime_send(f->runtime, f->order, id, &event, &options, &f->sent);
+    return det_runtime_send(f->runtime, f->order, id, &event, &options, &f->sent, &f->error);
 }
 
 static inline int send_kind(struct fixture *f, const char *id, unsigned kind)
@@ -84,7 +82,7 @@ static inline struct det_instance get(struct fixture *f, const char *id)
 {
     struct det_instance instance;
 
-    assert_int_equal(det_runtime_get(f->runtime, f->order, id, &instance, NULL), 0);
+    assert_int_equal(det_runtime_get(f->runtime, f->order, id, &instance, NULL, NULL), 0);
     return instance;
 }
 
@@ -157,7 +155,7 @@ static inline void poor_close(struct poor *poor)
     det_loop_close(poor->loop);
 }
 
-/* Runs a test in a fixture of its own, with default options. */
+/* Runs a test in its own fixture, with default options. */
 static inline void in_fixture(void (*test)(struct fixture *f))
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
@@ -208,7 +206,8 @@ static inline const struct recorded *events_after(struct fixture *f, const char 
     static struct recorded all;
 
     all.count = 0;
-    assert_int_equal(det_runtime_events(f->runtime, f->order, id, after, record_row, &all), 0);
+    assert_int_equal(
+        det_runtime_events(f->runtime, f->order, id, after, record_row, &all, NULL), 0);
     return &all;
 }
 
@@ -240,7 +239,7 @@ static inline const struct listed_timers *timers(struct fixture *f, const char *
     static struct listed_timers all;
 
     all.count = 0;
-    assert_int_equal(det_runtime_timers(f->runtime, f->order, id, list_timer, &all), 0);
+    assert_int_equal(det_runtime_timers(f->runtime, f->order, id, list_timer, &all, NULL), 0);
     return &all;
 }
 
@@ -267,7 +266,7 @@ static inline const struct listed_effects *effects(struct fixture *f, const char
     static struct listed_effects all;
 
     memset(&all, 0, sizeof all);
-    assert_int_equal(det_runtime_effects(f->runtime, f->order, id, list_effect, &all), 0);
+    assert_int_equal(det_runtime_effects(f->runtime, f->order, id, list_effect, &all, NULL), 0);
     return &all;
 }
 

@@ -1,52 +1,58 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* send.c - start, send and stop, as callers see them. */
+/* send.c - start, send and stop, as called by users. */
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/reserved.h"
 #include "base/text.h"
 #include "base/unset.h"
 #include "runtime/node.h"
 #include "runtime/quick.h"
 #include "runtime/turn.h"
 
-/* Bytes that memory is read in, and how many of a resident and of a store's instance are asked for
- * ahead of time. */
+/* Size of a cache line, and the number of lines of a resident and of a store's instance that are
+ * prefetched. */
 #define LINE         ((size_t)64)
 #define ASKED_MAX    (6 * LINE)
 #define HANDLE_ASKED (4 * LINE)
 
 static const struct det_send_options no_options = { 0 };
 
-/* A call of the API, and where its error goes, which is written only when it fails. The turn is
- * there once one has begun. */
+/* A call of the API and its error, which is written only on failure. The turn exists once it has
+ * begun. */
 struct call {
     struct det_runtime *runtime;
     struct det_served *served;
     struct det_shard *shard;
     const char *instance;
     uint64_t hash;
-    uint64_t fence; /* of the lock it is done under; 0: none */
-    bool is_hasty;  /* it waits for no lock */
+    uint64_t fence; /* fence of the caller's lock; 0: none */
+    bool is_hasty;  /* does not wait for locks */
     const struct det_send_options *options;
+    struct det_error *wanted; /* the caller's; NULL: not wanted */
     struct det_error *reterr; /* NULL, or `error` */
     struct det_error error;
     struct det_turn turn;
 };
 
-static int check_event_id(const struct det_send_options *options, struct det_error *reterr)
+/* Not inlined: a plain send has no options. */
+__attribute__((noinline)) static int check_options(
+    const struct det_send_options *options, struct det_error *reterr)
 {
+    if (!det_reserved_is_zero(options->reserved))
+        return det_reserved_check(options->reserved, "a send", reterr);
     if (!options->event_id || det_store_id_is_valid(options->event_id))
         return 0;
     return det_error_set(
-        reterr, DET_ERR_INVALID, "an event id has 1 to %d characters of A-Z a-z 0-9 . _ : -",
+        reterr, DET_ERR_INVALID, "an event id must have 1 to %d characters of A-Z a-z 0-9 . _ : -",
         DET_ID_MAX);
 }
 
 static int begin(
     struct call *call, struct det_runtime *runtime, const struct det_machine *machine,
-    const char *instance, const struct det_send_options *options)
+    const char *instance, const struct det_send_options *options, struct det_error *wanted)
 {
     int r;
 
@@ -56,15 +62,16 @@ static int begin(
     call->fence = 0;
     call->is_hasty = false;
     call->options = options ? options : &no_options;
-    call->reterr = call->options->error ? &call->error : NULL;
+    call->wanted = wanted;
+    call->reterr = wanted ? &call->error : NULL;
     call->error.code = 0;
     r = det_served_get(runtime, machine, call->reterr, &call->served);
     if (r < 0)
         return r;
     call->hash = det_served_hash(runtime, instance);
     call->shard = det_served_shard(runtime, call->hash);
-    det_index_ask(det_served_index(runtime, call->served, call->shard), call->hash);
-    return check_event_id(call->options, call->reterr);
+    det_index_prefetch(det_served_index(runtime, call->served, call->shard), call->hash);
+    return options ? check_options(options, call->reterr) : 0;
 }
 
 static struct det_turn *begin_turn(struct call *call, enum det_turn_kind kind)
@@ -89,33 +96,39 @@ static int finish(struct call *call, int r, const struct det_sent *sent, struct 
             *ret = *sent;
         return 0;
     }
-    if (!call->options->error)
+    if (!call->wanted)
         return r;
     if (call->error.code != r)
         det_error_set(&call->error, r, "%s", det_error_text(r));
-    *call->options->error = call->error;
+    *call->wanted = call->error;
     return r;
+}
+
+static int check_event(const struct det_served *served, const void *event, struct det_error *reterr)
+{
+    const struct det_machine *machine = served->machine;
+    int r;
+
+    det_assert(event);
+    r = det_decide_check(served, event, reterr);
+    if (r < 0)
+        return r;
+    if (machine->events[det_event_kind(event)].is_internal)
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "%s of %s is internal: only effects and timeouts send it",
+            machine->events[det_event_kind(event)].name, machine->name);
+    return 0;
 }
 
 static int check_events(
     const struct det_served *served, const void *const *events, size_t count,
     struct det_error *reterr)
 {
-    const struct det_machine *machine = served->machine;
+    int r = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        int r;
-
-        det_assert(events[i]);
-        r = det_decide_check(served, events[i], reterr);
-        if (r < 0)
-            return r;
-        if (machine->events[det_event_kind(events[i])].is_internal)
-            return det_error_set(
-                reterr, DET_ERR_INVALID, "%s of %s is internal: only effects and timeouts send it",
-                machine->events[det_event_kind(events[i])].name, machine->name);
-    }
-    return 0;
+    for (size_t i = 0; i < count && r == 0; i++)
+        r = check_event(served, events[i], reterr);
+    return r;
 }
 
 int det_send_check(
@@ -124,7 +137,7 @@ int det_send_check(
 {
     int r;
 
-    r = check_event_id(options, reterr);
+    r = check_options(options, reterr);
     return r < 0 ? r : check_events(served, events, count, reterr);
 }
 
@@ -132,27 +145,27 @@ static int check_batch(const struct call *call, const void *const *events, size_
 {
     if (count == 0 || count > DET_BATCH_MAX)
         return det_error_set(
-            call->reterr, DET_ERR_INVALID, "a batch has 1 to %d events, not %zu", DET_BATCH_MAX,
-            count);
+            call->reterr, DET_ERR_INVALID, "a batch must have 1 to %d events, not %zu",
+            DET_BATCH_MAX, count);
     return check_events(call->served, events, count, call->reterr);
 }
 
-/* All that the send will touch is asked for at once, as soon as the slot is there. */
-static void ask_for(const struct det_index_slot *slot, const struct det_served *served)
+/* Prefetches all memory that the send will access, as soon as the slot is available. */
+static void prefetch_slot(const struct det_index_slot *slot, const struct det_served *served)
 {
     size_t end = served->id_offset < ASKED_MAX ? served->id_offset : ASKED_MAX;
 
-    det_index_ask_at(slot->resident, 0);
-    det_index_ask_at(slot->resident, served->id_offset);
-    det_index_ask_at(slot->handle, 0);
-    det_index_ask_at(slot->next, 0);
+    det_index_prefetch_at(slot->resident, 0);
+    det_index_prefetch_at(slot->resident, served->id_offset);
+    det_index_prefetch_at(slot->handle, 0);
+    det_index_prefetch_at(slot->next, 0);
     for (size_t at = LINE; at < end; at += LINE)
-        det_index_ask_at(slot->resident, at);
+        det_index_prefetch_at(slot->resident, at);
     for (size_t at = LINE; at < HANDLE_ASKED; at += LINE)
-        det_index_ask_at(slot->handle, at);
+        det_index_prefetch_at(slot->handle, at);
 }
 
-/* The slot of the instance; NULL when it is not in memory. Lock held. */
+/* The slot of the instance; NULL: not in memory. Lock held. */
 static struct det_index_slot *find_slot(const struct call *call)
 {
     const struct det_index *index = det_served_index(call->runtime, call->served, call->shard);
@@ -160,13 +173,13 @@ static struct det_index_slot *find_slot(const struct call *call)
 
     if (!first)
         return NULL;
-    ask_for(first, call->served);
+    prefetch_slot(first, call->served);
     if (strcmp(first->resident->id, call->instance) == 0)
         return first;
     return det_index_find(index, call->hash, call->instance);
 }
 
-/* The turn, on the instance that stands in `slot`, or NULL: not known. Lock held before and not
+/* Runs the turn on the instance in `slot`, or NULL: unknown. The lock is held before and not
  * after. */
 static int run_turn(
     struct call *call, const struct det_index_slot *slot, const void *const *events, size_t count,
@@ -207,7 +220,7 @@ static int run_once(
     return r < 0 ? r : 0;
 }
 
-/* Where nobody fires what is due, that comes first, under the same lock. */
+/* A passive runtime fires due timers first, under the same lock. */
 static int catch_up(const struct call *call)
 {
     if (!call->runtime->options.is_passive)
@@ -233,7 +246,7 @@ static struct det_send_lock send_lock_of(const struct call *call)
                                    .is_hasty = call->is_hasty };
 }
 
-/* Again after the locks of others, and under a lock of its own where the runtime locks. */
+/* Repeats the call after locks of others, and takes a lock if the runtime locks. */
 static int run_guarded(
     struct call *call, const void *const *events, size_t count, struct det_sent *ret)
 {
@@ -274,13 +287,14 @@ static int send_events(
 }
 
 int det_send_under(
-    const struct det_send_all *send, const struct det_send_options *options, struct det_sent *ret)
+    const struct det_send_all *send, const struct det_send_options *options, struct det_sent *ret,
+    struct det_error *reterr)
 {
     DET_UNSET struct call call;
     DET_UNSET struct det_sent sent;
     int r;
 
-    r = begin(&call, send->runtime, send->machine, send->instance, options);
+    r = begin(&call, send->runtime, send->machine, send->instance, options, reterr);
     if (r == 0)
         r = check_batch(&call, send->events, send->count);
     call.fence = send->fence;
@@ -290,11 +304,12 @@ int det_send_under(
     return finish(&call, r, &sent, ret);
 }
 
-/* NOLINTNEXTLINE(readability-function-size): seven parameters, as all sends have and a count */
+/* NOLINTBEGIN(readability-function-size): each has the event, the target, options and outputs */
+
 int det_runtime_send_all(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
     const void *const *events, size_t count, const struct det_send_options *options,
-    struct det_sent *ret)
+    struct det_sent *ret, struct det_error *reterr)
 {
     return det_send_under(
         &(struct det_send_all){ .runtime = runtime,
@@ -302,26 +317,30 @@ int det_runtime_send_all(
                                 .instance = instance,
                                 .events = events,
                                 .count = count },
-        options, ret);
+        options, ret, reterr);
 }
 
 int det_runtime_send(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
-    const void *event, const struct det_send_options *options, struct det_sent *ret)
+    const void *event, const struct det_send_options *options, struct det_sent *ret,
+    struct det_error *reterr)
 {
     DET_UNSET struct call call;
     DET_UNSET struct det_sent sent;
     int r;
 
-    r = begin(&call, runtime, machine, instance, options);
+    r = begin(&call, runtime, machine, instance, options, reterr);
     if (r == 0)
-        r = check_events(call.served, &event, 1, call.reterr);
+        r = check_event(call.served, event, call.reterr);
     if (r == 0)
         r = send_events(&call, &event, 1, &sent);
     return finish(&call, r, &sent, ret);
 }
 
-/* There is one: the same start again, or a second one. Lock held before and not after. */
+/* NOLINTEND(readability-function-size) */
+
+/* The instance exists: the same start again, or another one. The lock is held before and not
+ * after. */
 static int start_again(struct call *call, struct det_sent *ret)
 {
     int r;
@@ -331,7 +350,7 @@ static int start_again(struct call *call, struct det_sent *ret)
     r = det_turn_run(&call->turn, NULL, 0, ret);
     if (r == 0 && !ret->is_duplicate)
         r = det_error_set(
-            call->reterr, DET_ERR_EXISTS, "there is already %s %s called %s",
+            call->reterr, DET_ERR_EXISTS, "%s %s called %s already exists",
             det_article(call->served->machine->name), call->served->machine->name, call->instance);
     return r;
 }
@@ -359,15 +378,17 @@ static int start(struct call *call, const void *data, struct det_sent *ret)
     return det_turn_run(turn, NULL, 0, ret);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): seven parameters, as all sends have */
 int det_runtime_start(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
-    const void *data, const struct det_send_options *options, struct det_sent *ret)
+    const void *data, const struct det_send_options *options, struct det_sent *ret,
+    struct det_error *reterr)
 {
     DET_UNSET struct call call;
     DET_UNSET struct det_sent sent;
     int r;
 
-    r = begin(&call, runtime, machine, instance, options);
+    r = begin(&call, runtime, machine, instance, options, reterr);
     if (r == 0)
         r = start(&call, data, &sent);
     return finish(&call, r, &sent, ret);
@@ -414,15 +435,17 @@ static int stop(struct call *call, const char *reason, struct det_sent *ret)
     return r;
 }
 
+/* NOLINTNEXTLINE(readability-function-size): seven parameters, as all sends have */
 int det_runtime_cancel(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
-    const char *reason, const struct det_send_options *options, struct det_sent *ret)
+    const char *reason, const struct det_send_options *options, struct det_sent *ret,
+    struct det_error *reterr)
 {
     DET_UNSET struct call call;
     DET_UNSET struct det_sent sent;
     int r;
 
-    r = begin(&call, runtime, machine, instance, options);
+    r = begin(&call, runtime, machine, instance, options, reterr);
     if (r == 0)
         r = stop(&call, reason, &sent);
     return finish(&call, r, &sent, ret);

@@ -12,9 +12,9 @@ static void not_found(struct fixture *f)
     assert_int_equal(f->error.code, DET_ERR_NOT_FOUND);
     assert_non_null(strstr(f->error.text, "o-1"));
     assert_int_equal(
-        det_runtime_cancel(f->runtime, f->order, "o-1", NULL, NULL, NULL), DET_ERR_NOT_FOUND);
+        det_runtime_cancel(f->runtime, f->order, "o-1", NULL, NULL, NULL, NULL), DET_ERR_NOT_FOUND);
     assert_int_equal(
-        det_runtime_get(f->runtime, f->order, "o-1", &instance, NULL), DET_ERR_NOT_FOUND);
+        det_runtime_get(f->runtime, f->order, "o-1", &instance, NULL, NULL), DET_ERR_NOT_FOUND);
     assert_int_equal(counts(f).instances, 0);
     assert_int_equal(start(f, "o-1"), 0);
     assert_int_equal(send_kind(f, "o-1", PING), 0);
@@ -29,14 +29,16 @@ static void an_instance_that_was_not_started_is_not_found(void **state)
 static void twice(struct fixture *f)
 {
     struct order_data data = { .cents = 5, .card = "1" }, found;
-    struct det_send_options options = { .event_id = "start-1", .error = &f->error };
+    struct det_send_options options = { .event_id = "start-1" };
     struct det_instance instance;
 
-    assert_int_equal(det_runtime_start(f->runtime, f->order, "o-1", &data, &options, &f->sent), 0);
+    assert_int_equal(
+        det_runtime_start(f->runtime, f->order, "o-1", &data, &options, &f->sent, &f->error), 0);
     assert_false(f->sent.is_duplicate);
     assert_int_equal(f->sent.visit, 1);
     assert_int_equal(send_kind(f, "o-1", CANCEL), 0);
-    assert_int_equal(det_runtime_start(f->runtime, f->order, "o-1", &data, &options, &f->sent), 0);
+    assert_int_equal(
+        det_runtime_start(f->runtime, f->order, "o-1", &data, &options, &f->sent, &f->error), 0);
     assert_true(f->sent.is_duplicate);
     assert_int_equal(f->sent.state, PENDING);
     assert_int_equal(f->sent.sequence, 0);
@@ -44,13 +46,14 @@ static void twice(struct fixture *f)
     assert_int_equal(f->error.code, DET_ERR_EXISTS);
     options.event_id = "start-2";
     assert_int_equal(
-        det_runtime_start(f->runtime, f->order, "o-1", &data, &options, NULL), DET_ERR_EXISTS);
-    assert_int_equal(det_runtime_get(f->runtime, f->order, "o-1", &instance, &found), 0);
+        det_runtime_start(f->runtime, f->order, "o-1", &data, &options, NULL, &f->error),
+        DET_ERR_EXISTS);
+    assert_int_equal(det_runtime_get(f->runtime, f->order, "o-1", &instance, &found, NULL), 0);
     assert_int_equal(found.cents, 5);
     assert_int_equal(instance.state, CANCELLED);
 }
 
-static void a_second_start_is_refused_unless_it_is_the_first_again(void **state)
+static void second_start_is_refused_unless_repeated(void **state)
 {
     (void)state;
     in_fixture(twice);
@@ -59,10 +62,10 @@ static void a_second_start_is_refused_unless_it_is_the_first_again(void **state)
 static void data_checked(struct fixture *f)
 {
     struct order_data data = { .card = "\xff" };
-    struct det_send_options options = { .error = &f->error };
 
     assert_int_equal(
-        det_runtime_start(f->runtime, f->order, "o-1", &data, &options, NULL), DET_ERR_INVALID);
+        det_runtime_start(f->runtime, f->order, "o-1", &data, NULL, NULL, &f->error),
+        DET_ERR_INVALID);
     assert_int_equal(f->error.code, DET_ERR_INVALID);
     assert_int_equal(send_kind(f, "o-1", PING), DET_ERR_NOT_FOUND);
 }
@@ -76,14 +79,14 @@ static void data_that_cannot_be_recorded_does_not_start_an_instance(void **state
 static void invalid_events(struct fixture *f)
 {
     struct order_event bad = { .kind = PAY, .as.pay = { .card = "\xc3" } };
-    struct det_send_options options = { .error = &f->error };
 
     assert_int_equal(start(f, "o-1"), 0);
     assert_int_equal(send_kind(f, "o-1", 99), DET_ERR_INVALID);
     assert_int_equal(send_kind(f, "o-1", CHARGED), DET_ERR_INVALID);
     assert_non_null(strstr(f->error.text, "internal"));
     assert_int_equal(
-        det_runtime_send(f->runtime, f->order, "o-1", &bad, &options, NULL), DET_ERR_INVALID);
+        det_runtime_send(f->runtime, f->order, "o-1", &bad, NULL, NULL, &f->error),
+        DET_ERR_INVALID);
     assert_int_equal(f->error.code, DET_ERR_INVALID);
     assert_int_equal(get(f, "o-1").sequence, 0);
 }
@@ -126,7 +129,7 @@ static void ids_have_few_characters_and_a_length(void **state)
 static void refused(struct fixture *f)
 {
     assert_int_equal(start(f, "o-1"), 0);
-    f->control.guard_says_no = true;
+    f->control.guard_refuses = true;
     f->control.trace[0] = 0;
     assert_int_equal(send_kind(f, "o-1", PAY), DET_ERR_REFUSED);
     assert_string_equal(f->error.action, "can_pay");
@@ -168,7 +171,7 @@ static void hooks_refuse(struct fixture *f)
     assert_int_equal(f->control.effects, 0);
 }
 
-static void every_hook_may_refuse_and_leaves_nothing_behind(void **state)
+static void every_hook_may_refuse_without_a_trace(void **state)
 {
     (void)state;
     in_fixture(hooks_refuse);
@@ -224,7 +227,7 @@ static void clock_is_set(struct fixture *f)
     assert_int_equal(f->error.waited, 5 * DET_SECOND + 1);
 }
 
-static void hooks_are_not_too_slow_because_the_wall_clock_is_set(void **state)
+static void clock_change_does_not_expire_the_hook_deadline(void **state)
 {
     (void)state;
     in_fixture(clock_is_set);
@@ -290,11 +293,11 @@ static void stops(struct fixture *f)
     reason[DET_REASON_MAX + 1] = 0;
     assert_int_equal(start(f, "o-1"), 0);
     assert_int_equal(
-        det_runtime_cancel(f->runtime, f->order, "o-1", reason, NULL, NULL), DET_ERR_INVALID);
+        det_runtime_cancel(f->runtime, f->order, "o-1", reason, NULL, NULL, NULL), DET_ERR_INVALID);
     assert_int_equal(
-        det_runtime_cancel(f->runtime, f->order, "o-1", "\xff", NULL, NULL), DET_ERR_INVALID);
+        det_runtime_cancel(f->runtime, f->order, "o-1", "\xff", NULL, NULL, NULL), DET_ERR_INVALID);
     reason[DET_REASON_MAX] = 0;
-    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", reason, NULL, NULL), 0);
+    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-1", reason, NULL, NULL, NULL), 0);
     assert_string_equal(get(f, "o-1").reason, reason);
     assert_int_equal(timers(f, "o-1")->count, 0);
     fixture_reopen(f, (struct det_runtime_options){ 0 });
@@ -315,14 +318,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_instance_that_was_not_started_is_not_found),
-        cmocka_unit_test(a_second_start_is_refused_unless_it_is_the_first_again),
+        cmocka_unit_test(second_start_is_refused_unless_repeated),
         cmocka_unit_test(data_that_cannot_be_recorded_does_not_start_an_instance),
         cmocka_unit_test(foreign_internal_and_malformed_events_are_invalid),
         cmocka_unit_test(ids_have_few_characters_and_a_length),
         cmocka_unit_test(a_guard_refuses_before_any_hook_runs),
-        cmocka_unit_test(every_hook_may_refuse_and_leaves_nothing_behind),
+        cmocka_unit_test(every_hook_may_refuse_without_a_trace),
         cmocka_unit_test(hooks_that_take_too_long_are_refused),
-        cmocka_unit_test(hooks_are_not_too_slow_because_the_wall_clock_is_set),
+        cmocka_unit_test(clock_change_does_not_expire_the_hook_deadline),
         cmocka_unit_test(past_the_deadline_of_hooks_no_further_one_runs),
         cmocka_unit_test(a_send_may_depend_on_the_sequence_and_the_visit),
         cmocka_unit_test(a_stop_is_durable_with_its_reason_and_ends_the_timers),

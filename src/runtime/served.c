@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* served.c - the machines of a runtime. A machine is served from its first use on: the store learns
- * of it, and what its instances have pending goes on. */
+/* served.c - the machines of a runtime. A machine is served from its first use: the store gets its
+ * definition, and pending work of its instances continues. */
 #include <detent/tool/machine.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ static bool has_own_timers(const struct det_machine *machine)
     return false;
 }
 
-/* Where the parts of a resident stand behind it: hot ones first. */
+/* Lays out the parts of a resident after the struct: hot ones first. */
 static void lay_out(const struct det_runtime *runtime, struct det_served *served)
 {
     size_t at = aligned(sizeof(struct det_resident));
@@ -69,7 +69,7 @@ static void lay_out(const struct det_runtime *runtime, struct det_served *served
     served->id_offset = at + aligned(served->data_size);
 }
 
-/* Numbers can be recorded whatever they are: only the rest has to be looked at. */
+/* A record of numbers only is always valid: NULL skips its check. */
 static const struct det_record *unless_harmless(const struct det_record *record)
 {
     for (size_t i = 0; i < record->field_count; i++) {
@@ -103,27 +103,28 @@ static void served_close(struct det_runtime *runtime, struct det_served *served)
         DET_DELETE_ARRAY(runtime->allocator, served->residents, runtime->shard_mask + 1);
     if (served->payloads)
         DET_DELETE_ARRAY(runtime->allocator, served->payloads, served->machine->event_count);
-    if (served->ways)
-        DET_DELETE_ARRAY(runtime->allocator, served->ways, cells_of(served->machine));
+    if (served->send_paths)
+        DET_DELETE_ARRAY(runtime->allocator, served->send_paths, cells_of(served->machine));
     if (served->running)
         DET_DELETE_ARRAY(runtime->allocator, served->running, served->machine->effect_count);
     DET_DELETE(runtime->allocator, served);
 }
 
-/* Where a guard may choose, the way is known only when it has answered: that is for a turn. */
-static void find_ways(struct det_served *served)
+/* With alternatives only the guard decides the path: that needs a turn. */
+static void find_transitions(struct det_served *served)
 {
     const struct det_machine *machine = served->machine;
 
     for (size_t i = 0; i < cells_of(machine); i++) {
         unsigned state = (unsigned)(i / machine->event_count);
 
-        served->ways[i] = (uint8_t)det_quick_way(machine, state, &machine->table[i]);
+        served->send_paths[i] = (uint8_t)det_quick_path(machine, state, &machine->table[i]);
     }
     for (size_t i = 0; i < machine->choice_count; i++) {
         const struct det_choice *choice = &machine->choices[i];
 
-        served->ways[(size_t)choice->state * machine->event_count + choice->event] = DET_WAY_TURN;
+        served->send_paths[(size_t)choice->state * machine->event_count + choice->event] =
+            DET_SEND_PATH_TURN;
     }
 }
 
@@ -143,17 +144,17 @@ static struct det_served *served_open(
         DET_NEW_ARRAY(runtime->allocator, machine->event_count, const struct det_record *);
     served->residents =
         DET_NEW_ARRAY(runtime->allocator, runtime->shard_mask + 1, struct det_index);
-    served->ways = DET_NEW_ARRAY(runtime->allocator, cells_of(machine), uint8_t);
+    served->send_paths = DET_NEW_ARRAY(runtime->allocator, cells_of(machine), uint8_t);
     if (machine->effect_count)
         served->running = DET_NEW_ARRAY(runtime->allocator, machine->effect_count, atomic_uint);
-    if (!served->payloads || !served->residents || !served->ways ||
+    if (!served->payloads || !served->residents || !served->send_paths ||
         (machine->effect_count && !served->running)) {
         served_close(runtime, served);
         return NULL;
     }
     for (unsigned i = 0; i < machine->event_count; i++)
         served->payloads[i] = unless_harmless(det_machine_payload(machine, i));
-    find_ways(served);
+    find_transitions(served);
     for (uint32_t i = 0; i <= runtime->shard_mask; i++)
         det_index_init(&served->residents[i], runtime->allocator);
     return served;
@@ -192,7 +193,8 @@ static int add(
     if (is_name_taken(runtime, machine->name))
         return det_error_set(
             reterr, DET_ERR_INVALID,
-            "another definition of %s is in use; a runtime has one of each name", machine->name);
+            "another definition of %s is in use; a runtime serves one definition per name",
+            machine->name);
     r = runtime->ops->serve(runtime->store, machine, reterr);
     if (r < 0)
         return r;
@@ -211,7 +213,7 @@ static int add(
     return 0;
 }
 
-/* What its instances have to be done goes on from now. */
+/* Pending work of its instances continues from now. */
 static int resume(struct det_runtime *runtime, struct det_served *served)
 {
     if (runtime->options.is_passive)
@@ -256,11 +258,11 @@ int det_served_get(
     return 0;
 }
 
-void det_served_look_again(struct det_runtime *runtime, const struct det_machine *machine)
+void det_served_list_again(struct det_runtime *runtime, const struct det_machine *machine)
 {
     struct det_served *served = find_served(runtime, machine);
 
-    /* One that is just about to be served will ask by itself. */
+    /* A machine that is just being served lists its work anyway. */
     if (served)
         det_recover_at(served, det_runtime_now(runtime));
 }

@@ -53,7 +53,7 @@ static struct desk *desk_open(void)
     for (unsigned i = 0; i < SENDS; i++) {
         snprintf(desk->ids[i], sizeof desk->ids[i], "o-%u", i);
         assert_int_equal(
-            det_runtime_start(desk->runtime, desk->order, desk->ids[i], NULL, NULL, NULL), 0);
+            det_runtime_start(desk->runtime, desk->order, desk->ids[i], NULL, NULL, NULL, NULL), 0);
     }
     free(through);
     free(url);
@@ -88,7 +88,7 @@ static void submit_all(struct desk *desk)
         desk->sends[i] = (struct det_send){ .machine = desk->order,
                                             .instance = desk->ids[i],
                                             .event = &desk->event,
-                                            .options.error = &desk->errors[i],
+                                            .error = &desk->errors[i],
                                             .done = note_end,
                                             .user = desk };
         assert_int_equal(det_runtime_submit(desk->runtime, &desk->sends[i]), 0);
@@ -197,18 +197,17 @@ static void a_store_whose_limit_is_removed_serves_again(void **state)
 {
     struct desk *desk = desk_open();
     struct order_event event = { .kind = PING };
-    struct det_send_options options = { .error = &desk->error };
 
     (void)state;
     det_store_cancel(desk->store, 0);
     assert_int_equal(
-        det_runtime_send(desk->runtime, desk->order, "o-1", &event, &options, NULL),
+        det_runtime_send(desk->runtime, desk->order, "o-1", &event, NULL, NULL, &desk->error),
         DET_ERR_CLOSED);
     assert_string_equal(
         desk->error.text, "order o-1: the commit failed: detent is shutting down; retry later");
     det_store_cancel(desk->store, DET_NEVER);
     assert_int_equal(
-        det_runtime_send(desk->runtime, desk->order, "o-1", &event, &options, NULL), 0);
+        det_runtime_send(desk->runtime, desk->order, "o-1", &event, NULL, NULL, &desk->error), 0);
     desk_close(desk);
 }
 

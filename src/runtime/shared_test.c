@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* shared_test.c - two processes on one store: what one remembers is never the reason to refuse, to
- * ignore or to show what the other has made different. Hole 10 of the reference's table 8.3: there,
- * a cache that was never refreshed conflicted for ever and rejected valid events. */
+/* shared_test.c - two processes on one store: a stale cache never decides an event and is never
+ * shown; a conflict refreshes it. */
 #include "runtime/nodes_test.h"
 
 static struct det_instance get_at(struct nodes *n, unsigned i, const char *id)
 {
     struct det_instance at;
 
-    assert_int_equal(det_runtime_get(n->runtime[i], n->order, id, &at, NULL), 0);
+    assert_int_equal(det_runtime_get(n->runtime[i], n->order, id, &at, NULL, NULL), 0);
     return at;
 }
 
@@ -18,8 +17,7 @@ static int send_to(struct nodes *n, unsigned i, unsigned kind, struct det_send_o
 {
     struct order_event event = { .kind = kind };
 
-    options.error = &n->error;
-    return det_runtime_send(n->runtime[i], n->order, "o-1", &event, &options, &n->sent);
+    return det_runtime_send(n->runtime[i], n->order, "o-1", &event, &options, &n->sent, &n->error);
 }
 
 /* Both know it as PENDING; the first one has paid, or more. */
@@ -36,7 +34,7 @@ static struct nodes *behind_open(void)
     return n;
 }
 
-static void a_conflict_is_decided_anew_on_what_is_there(void **unused)
+static void a_conflict_reloads_the_instance_and_decides_again(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
 
@@ -50,7 +48,7 @@ static void a_conflict_is_decided_anew_on_what_is_there(void **unused)
     nodes_close(n);
 }
 
-static void a_glance_shows_nothing_that_others_may_have_changed(void **unused)
+static void glance_on_a_shared_store_is_busy(void **unused)
 {
     struct nodes *n = behind_open();
     struct det_glance seen;
@@ -58,11 +56,11 @@ static void a_glance_shows_nothing_that_others_may_have_changed(void **unused)
     (void)unused;
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(
-            det_runtime_glance(n->runtime[i], n->order, "o-1", &seen, NULL), DET_ERR_BUSY);
+            det_runtime_glance(n->runtime[i], n->order, "o-1", &seen, NULL, NULL), DET_ERR_BUSY);
     nodes_close(n);
 }
 
-static void nothing_is_refused_because_of_what_a_process_remembers(void **unused)
+static void stale_cache_does_not_refuse_an_event(void **unused)
 {
     struct nodes *n = behind_open();
 
@@ -73,7 +71,7 @@ static void nothing_is_refused_because_of_what_a_process_remembers(void **unused
     nodes_close(n);
 }
 
-static void nothing_is_ignored_because_of_what_a_process_remembers(void **unused)
+static void stale_cache_does_not_ignore_an_event(void **unused)
 {
     struct nodes *n = behind_open();
 
@@ -84,7 +82,7 @@ static void nothing_is_ignored_because_of_what_a_process_remembers(void **unused
     nodes_close(n);
 }
 
-static void a_guard_is_asked_again_about_what_is_there(void **unused)
+static void guard_is_called_again_with_the_fresh_state(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     unsigned guards;
@@ -93,7 +91,7 @@ static void a_guard_is_asked_again_about_what_is_there(void **unused)
     assert_int_equal(node_start(n, 0, "o-1"), 0);
     assert_int_equal(send_to(n, 1, PING, (struct det_send_options){ 0 }), 0);
     assert_int_equal(send_to(n, 0, PING, (struct det_send_options){ 0 }), 0);
-    n->control.guard_says_no = true;
+    n->control.guard_refuses = true;
     guards = n->control.guards;
     assert_int_equal(send_to(n, 1, PAY, (struct det_send_options){ 0 }), DET_ERR_REFUSED);
     assert_int_equal(n->control.guards - guards, 2);
@@ -101,7 +99,7 @@ static void a_guard_is_asked_again_about_what_is_there(void **unused)
     nodes_close(n);
 }
 
-static void a_hook_that_fails_runs_once_for_an_instance_that_nobody_has_moved(void **unused)
+static void a_hook_that_fails_runs_once_for_an_unchanged_instance(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
 
@@ -113,13 +111,13 @@ static void a_hook_that_fails_runs_once_for_an_instance_that_nobody_has_moved(vo
     assert_string_equal(n->error.action, "check");
     assert_int_equal(n->control.guards, 1);
     assert_int_equal(n->control.hooks, 1);
-    n->control.guard_says_no = true;
+    n->control.guard_refuses = true;
     assert_int_equal(send_to(n, 1, PAY, (struct det_send_options){ 0 }), DET_ERR_REFUSED);
     assert_int_equal(n->control.guards, 2);
     nodes_close(n);
 }
 
-static void conditions_are_of_what_is_there(void **unused)
+static void send_conditions_are_checked_against_the_store(void **unused)
 {
     struct nodes *n = behind_open();
 
@@ -134,7 +132,7 @@ static void conditions_are_of_what_is_there(void **unused)
     nodes_close(n);
 }
 
-static void who_looks_sees_what_others_have_done(void **unused)
+static void a_reader_sees_the_commits_of_other_processes(void **unused)
 {
     struct nodes *n = behind_open();
     struct det_runtime_counts before = node_counts(n, 1);
@@ -156,18 +154,19 @@ static int count_row(void *context, const struct det_event_record *row)
     return 0;
 }
 
-static void a_walk_sees_what_others_have_done(void **unused)
+static void event_walk_shows_changes_of_other_processes(void **unused)
 {
     struct nodes *n = behind_open();
     unsigned count = 0;
 
     (void)unused;
-    assert_int_equal(det_runtime_events(n->runtime[1], n->order, "o-1", 0, count_row, &count), 0);
+    assert_int_equal(
+        det_runtime_events(n->runtime[1], n->order, "o-1", 0, count_row, &count, NULL), 0);
     assert_int_equal(count, 3);
     nodes_close(n);
 }
 
-static void a_store_that_cannot_be_asked_refuses_nothing(void **unused)
+static void unreachable_store_is_an_error_and_not_a_refusal(void **unused)
 {
     struct nodes *n = behind_open();
     struct det_instance at;
@@ -177,13 +176,13 @@ static void a_store_that_cannot_be_asked_refuses_nothing(void **unused)
     assert_int_equal(send_to(n, 1, SHIP, (struct det_send_options){ 0 }), DET_ERR_IO);
     assert_int_equal(send_to(n, 1, SHIP, (struct det_send_options){ 0 }), 0);
     det_shared_fail(n->store[0], 1, true);
-    assert_int_equal(det_runtime_get(n->runtime[0], n->order, "o-1", &at, NULL), DET_ERR_IO);
+    assert_int_equal(det_runtime_get(n->runtime[0], n->order, "o-1", &at, NULL, NULL), DET_ERR_IO);
     assert_int_equal(get_at(n, 0, "o-1").state, SHIPPED);
     nodes_close(n);
 }
 
-/* What the other process did is told there. */
-static void observers_hear_of_what_their_own_process_did(void **unused)
+/* The event of the other process is reported there. */
+static void observer_is_called_only_for_its_own_process(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ .observe = order_observe });
     uint64_t first, second;
@@ -205,8 +204,8 @@ struct overtaken {
     struct nodes *nodes;
     const struct det_store_ops *inner;
     struct det_store_ops ops;
-    unsigned told;
-    uint64_t last; /* sequence that was told */
+    unsigned reported;
+    uint64_t last; /* the reported sequence */
 };
 static struct overtaken overtaken;
 
@@ -221,8 +220,8 @@ static int overtaken_events(
 static void observe_in_order(void *user, const struct det_note *note)
 {
     (void)user;
-    assert_true(!overtaken.told || note->sequence > overtaken.last);
-    overtaken.told++;
+    assert_true(!overtaken.reported || note->sequence > overtaken.last);
+    overtaken.reported++;
     overtaken.last = note->sequence;
 }
 
@@ -240,7 +239,7 @@ static void overtake(struct nodes *n)
     assert_int_equal(det_runtime_serve(n->runtime[1], n->order, &n->error), 0);
 }
 
-static void nothing_is_told_twice_when_others_go_on_after_a_doubt(void **unused)
+static void nothing_is_reported_again_when_others_continue_after_an_uncertain_commit(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
 
@@ -252,7 +251,7 @@ static void nothing_is_told_twice_when_others_go_on_after_a_doubt(void **unused)
         det_shared_fail(n->store[1], 1, false);
         assert_int_equal(send_to(n, 1, PING, (struct det_send_options){ 0 }), DET_ERR_IO);
     }
-    assert_true(overtaken.told >= 2);
+    assert_true(overtaken.reported >= 2);
     nodes_close(n);
 }
 
@@ -262,7 +261,7 @@ static void submitted(struct det_send *send)
 }
 
 /* Both submit to the same instances: each event counts once, in some order. */
-static void batches_of_two_processes_meet(void **unused)
+static void concurrent_batches_of_two_processes_all_commit(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     struct order_event event = { .kind = PING };
@@ -283,7 +282,7 @@ static void batches_of_two_processes_meet(void **unused)
                                       .user = &done };
         assert_int_equal(det_runtime_submit(n->runtime[i % 2], &sends[i]), 0);
     }
-    /* Who meets the other again and again pauses for a moment. */
+    /* A writer with repeated conflicts pauses for a moment. */
     assert_int_equal(det_sim_settle(n->sim), 0);
     pass(n, DET_SECOND);
     assert_int_equal(done, 100);
@@ -321,19 +320,19 @@ static void timers_follow_the_clock_of_the_store(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_conflict_is_decided_anew_on_what_is_there),
-        cmocka_unit_test(a_glance_shows_nothing_that_others_may_have_changed),
-        cmocka_unit_test(nothing_is_refused_because_of_what_a_process_remembers),
-        cmocka_unit_test(nothing_is_ignored_because_of_what_a_process_remembers),
-        cmocka_unit_test(a_guard_is_asked_again_about_what_is_there),
-        cmocka_unit_test(a_hook_that_fails_runs_once_for_an_instance_that_nobody_has_moved),
-        cmocka_unit_test(conditions_are_of_what_is_there),
-        cmocka_unit_test(who_looks_sees_what_others_have_done),
-        cmocka_unit_test(a_walk_sees_what_others_have_done),
-        cmocka_unit_test(a_store_that_cannot_be_asked_refuses_nothing),
-        cmocka_unit_test(observers_hear_of_what_their_own_process_did),
-        cmocka_unit_test(nothing_is_told_twice_when_others_go_on_after_a_doubt),
-        cmocka_unit_test(batches_of_two_processes_meet),
+        cmocka_unit_test(a_conflict_reloads_the_instance_and_decides_again),
+        cmocka_unit_test(glance_on_a_shared_store_is_busy),
+        cmocka_unit_test(stale_cache_does_not_refuse_an_event),
+        cmocka_unit_test(stale_cache_does_not_ignore_an_event),
+        cmocka_unit_test(guard_is_called_again_with_the_fresh_state),
+        cmocka_unit_test(a_hook_that_fails_runs_once_for_an_unchanged_instance),
+        cmocka_unit_test(send_conditions_are_checked_against_the_store),
+        cmocka_unit_test(a_reader_sees_the_commits_of_other_processes),
+        cmocka_unit_test(event_walk_shows_changes_of_other_processes),
+        cmocka_unit_test(unreachable_store_is_an_error_and_not_a_refusal),
+        cmocka_unit_test(observer_is_called_only_for_its_own_process),
+        cmocka_unit_test(nothing_is_reported_again_when_others_continue_after_an_uncertain_commit),
+        cmocka_unit_test(concurrent_batches_of_two_processes_all_commit),
         cmocka_unit_test(timers_follow_the_clock_of_the_store),
     };
 

@@ -35,7 +35,7 @@ struct scenario {
     struct acked acked[ACKED_MAX];
     size_t acked_count;
     unsigned sender_number;
-    /* What the observer saw: per instance, the last commit. */
+    /* The last commit of each instance, as reported to the observer. */
     struct {
         uint64_t sequence;
         unsigned state;
@@ -82,8 +82,8 @@ static int sim_effect(struct det_effect_call *call, const void *data, const void
 
 static const char *const names[INSTANCES] = { "o-0", "o-1", "o-2", "o-3" };
 
-/* Every commit is told, whatever the store said of it: the next number, from where the last one
- * led. */
+/* Every commit is reported, whatever result the store returned: the next number, from where the
+ * last one led. */
 static void sim_observe(void *user, const struct det_note *note)
 {
     struct scenario *scenario = user;
@@ -158,7 +158,7 @@ static int submit_and_wait(
     return r;
 }
 
-/* What is sent; again, it is the same. */
+/* Makes the event to send; the same again for a repeat. */
 struct request {
     unsigned instance;
     char event_id[24];
@@ -191,14 +191,14 @@ static int send_once(
 
     if (request->is_stop)
         return det_runtime_cancel(
-            scenario->runtime, scenario->machine, name, "chance", &options, sent);
+            scenario->runtime, scenario->machine, name, "chance", &options, sent, NULL);
     if (request->has_second)
         return det_runtime_send_all(
-            scenario->runtime, scenario->machine, name, both, 2, &options, sent);
+            scenario->runtime, scenario->machine, name, both, 2, &options, sent, NULL);
     if (det_sim_chance(scenario->sim, 300000))
         return submit_and_wait(scenario, request->instance, &request->first, &options, sent);
     return det_runtime_send(
-        scenario->runtime, scenario->machine, name, &request->first, &options, sent);
+        scenario->runtime, scenario->machine, name, &request->first, &options, sent, NULL);
 }
 
 /* The same id for another event is refused, and nothing of it is recorded. */
@@ -221,7 +221,7 @@ static void assert_expected_error(int r)
         r == DET_ERR_STOPPED || r == DET_ERR_LIMIT || r == DET_ERR_IO || r == DET_ERR_TIMEOUT);
 }
 
-/* Sends, each event under an id of its own, and the same again when the outcome is unknown. */
+/* Sends, each event with its own id, and the same again when the outcome is unknown. */
 static void sender(void *argument)
 {
     struct scenario *scenario = argument;
@@ -279,7 +279,8 @@ static void start_all(struct scenario *scenario)
         int r;
 
         do
-            r = det_runtime_start(scenario->runtime, scenario->machine, names[i], NULL, NULL, NULL);
+            r = det_runtime_start(
+                scenario->runtime, scenario->machine, names[i], NULL, NULL, NULL, NULL);
         while (r != 0 && r != DET_ERR_EXISTS);
     }
 }
@@ -309,7 +310,7 @@ static void check_acked(struct scenario *scenario)
         assert_int_equal(
             det_runtime_events(
                 scenario->runtime, scenario->machine, names[search.acked->instance], 0, find_acked,
-                &search),
+                &search, NULL),
             0);
         /* Stopping what has stopped answers, and records nothing. */
         assert_true(search.found <= 1);
@@ -319,7 +320,7 @@ static void check_acked(struct scenario *scenario)
             assert_int_equal(
                 det_runtime_get(
                     scenario->runtime, scenario->machine, names[search.acked->instance], &instance,
-                    NULL),
+                    NULL, NULL),
                 0);
             assert_true(instance.is_stopped);
         }
@@ -417,7 +418,7 @@ static uint64_t run_seed(uint64_t seed)
     start_all(scenario);
     run_phase(scenario);
     check_all(scenario);
-    /* When all heals, everything comes to its end. */
+    /* When all heals, everything finishes. */
     quiet_faults(scenario);
     assert_int_equal(det_runtime_settle(scenario->runtime, 10 * DET_DAY), 0);
     check_all(scenario);

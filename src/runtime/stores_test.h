@@ -136,11 +136,11 @@ static inline int take_record(void *context, const struct det_timer_record *row)
     return 1;
 }
 
-/* False: there is none. */
-static inline bool look(struct fixture *f)
+/* False: not available. */
+static inline bool inspect(struct fixture *f)
 {
     memset(&record, 0, sizeof record);
-    return det_runtime_timers(f->runtime, f->order, "o-1", take_record, NULL) == 1;
+    return det_runtime_timers(f->runtime, f->order, "o-1", take_record, NULL, NULL) == 1;
 }
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* submit.c - sends that nobody waits for, many in one commit.
+/* submit.c - asynchronous sends, many in one commit.
  *
  *     queue --> inbox --> begun in the batch --------------------------> finished --> done
- *                     --its instance is busy, or one before it was put off--> put off: first in
- *                       the next round
- *                     --other processes were first each time--> put off, in front: tried again
+ *                     --its instance is busy, or an earlier send to it is postponed--> postponed:
+ *                       first in the next round
+ *                     --other processes were first each time--> postponed, in front: retried
  *                       until its deadline
  *
- * On a store that does not block there is nothing to be shared: each send goes its usual way, and
- * also where due timers or a lock come with it. */
+ * A store that does not block has no commit to share: each send takes the usual path, as do sends
+ * with due timers or locks. */
 #include "runtime/submit.h"
 
 #include <string.h>
@@ -20,11 +20,11 @@
 #include "base/memory.h"
 #include "runtime/node.h"
 
-/* So many put off, and nothing new is taken until there are fewer. */
+/* With this many postponed sends no new ones are taken. */
 #define PUT_OFF_MAX 1024
-/* Of ids that were put off in a round; a power of two. */
+/* Bits for ids of postponed sends in a round; a power of two. */
 #define MARKS 1024
-/* A writer that waits for an instance looks so often whether something else has come. */
+/* A writer that waits for an instance checks for new sends at this interval. */
 #define WAIT_SPAN (5 * DET_MILLISECOND)
 
 struct chain {
@@ -40,17 +40,18 @@ struct det_writer {
     /* Under the mutex. */
     struct chain queue;
     bool is_asleep, is_closing;
-    /* The thread's. */
+    /* Used by the thread alone. */
     struct det_batch *batch;
     struct chain inbox, put_off, finished;
     det_time now;      /* when the round began */
-    bool is_contended; /* in this round something met other processes, and is tried again */
-    /* In this round: ids that something was put off for, and those of them that others have. */
+    bool is_contended; /* a send of this round met other processes, and is retried */
+    /* In this round: ids of postponed sends, and those of them whose instance another thread
+     * has. */
     uint64_t marks[MARKS / 64], others[MARKS / 64];
 };
 
 struct det_writers {
-    uint32_t count; /* those that run */
+    uint32_t count; /* number of running threads */
     uint32_t capacity;
     struct det_writer *all;
 };
@@ -104,7 +105,7 @@ static void chain_move(struct chain *source, struct chain *target)
 static void finish(
     struct det_writer *writer, struct det_send *send, int r, const struct det_error *error)
 {
-    struct det_error *reterr = send->options.error;
+    struct det_error *reterr = send->error;
 
     send->result = r;
     if (r < 0 && reterr && error->code == r)
@@ -124,8 +125,8 @@ static bool is_closing(struct det_writer *writer)
     return is;
 }
 
-/* True: other processes were first each time, so it goes in front of what was put off. The sends
- * that shared its batch do not wait for it. */
+/* True: other processes were first each time, so the send goes to the front of the postponed ones.
+ * The sends of its batch do not wait for it. */
 static bool try_again(struct det_writer *writer, struct det_send *send, int result)
 {
     if (result != DET_ERR_CONTENTION)
@@ -147,7 +148,7 @@ static void ended(struct det_batch_item *item)
         return;
     if (item->result == 0)
         send->sent = item->sent;
-    if (item->result == DET_ERR_LOCKED && send->options.error)
+    if (item->result == DET_ERR_LOCKED && send->error)
         det_lock_explain(item->turn.runtime, send->machine, send->instance, &item->error);
     finish(item->of.submitted.writer, send, item->result, &item->error);
 }
@@ -162,19 +163,19 @@ static void mark(uint64_t *marks, uint64_t hash)
     marks[hash % MARKS / 64] |= (uint64_t)1 << (hash % 64);
 }
 
-/* The store too may be busy, when it is to load: then nobody has the instance. Lock held. */
+/* The store may also be busy with loading: then no thread has the instance. Lock held. */
 static bool has_writer(const struct det_turn *turn)
 {
     return turn->resident && turn->resident->is_claimed;
 }
 
-/* What this batch has itself is free again after it. Lock held. */
+/* Instances of this batch are free again after it. Lock held. */
 static bool is_others(const struct det_turn *turn)
 {
     return turn->resident->owner != det_thread_self(turn->runtime->world);
 }
 
-/* 0; 1 when its instance has a writer, so that it has to wait; or why it cannot begin. */
+/* 0; 1: its instance has a writer, so it has to wait; or an error. */
 static int begin_send(struct det_writer *writer, struct det_send *send, uint64_t hash)
 {
     struct det_runtime *runtime = writer->runtime;
@@ -193,7 +194,7 @@ static int begin_send(struct det_writer *writer, struct det_send *send, uint64_t
     turn->request.trace = send->options.trace;
     turn->request.expected = send->options.expected;
     turn->request.visit = send->options.visit;
-    turn->error = send->options.error ? &item->error : NULL;
+    turn->error = send->error ? &item->error : NULL;
     turn->is_batched = true;
     item->event = send->event;
     item->ended = ended;
@@ -214,7 +215,7 @@ static int begin_send(struct det_writer *writer, struct det_send *send, uint64_t
     return r;
 }
 
-static void give_up(struct det_writer *writer, struct det_send *send)
+static void time_out(struct det_writer *writer, struct det_send *send)
 {
     struct det_error error;
 
@@ -223,8 +224,8 @@ static void give_up(struct det_writer *writer, struct det_send *send)
     finish(writer, send, DET_ERR_TIMEOUT, &error);
 }
 
-/* Those behind it that go to the same instance stay behind it. While others have that, each waits
- * as long as a send may; the time behind sends of this writer does not count. */
+/* Later sends to the same instance stay after this one. While another thread has the instance, each
+ * waits at most as long as a send may; time spent after sends of this writer does not count. */
 static void put_off(struct det_writer *writer, struct det_send *send, uint64_t hash)
 {
     mark(writer->marks, hash);
@@ -233,7 +234,7 @@ static void put_off(struct det_writer *writer, struct det_send *send, uint64_t h
     else if (!send->internal.deadline)
         send->internal.deadline = det_add_time(writer->now, writer->runtime->options.send_deadline);
     if (send->internal.deadline && writer->now >= send->internal.deadline)
-        give_up(writer, send);
+        time_out(writer, send);
     else
         chain_append(&writer->put_off, send);
 }
@@ -251,7 +252,7 @@ static void try_send(struct det_writer *writer, struct det_send *send)
         finish(writer, send, r, &writer->batch->items[writer->batch->count].error);
 }
 
-/* In a passive runtime timers that are due come before it; and a lock is had for one send. */
+/* In a passive runtime due timers come first; and a lock is held for one send only. */
 static bool goes_alone(const struct det_writer *writer)
 {
     const struct det_runtime_options *options = &writer->runtime->options;
@@ -271,14 +272,14 @@ static void send_alone(struct det_writer *writer, struct det_send *send)
                                 .events = &send->event,
                                 .count = 1,
                                 .is_hasty = true },
-        &send->options, &sent);
+        &send->options, &sent, send->error);
     if (send->result == 0)
         send->sent = sent;
     chain_append(&writer->finished, send);
 }
 
-/* The send may be gone, or be submitted anew, when its `done` returns. */
-static void tell_done(struct det_writer *writer)
+/* `done` may free the send or submit it again. */
+static void report_done(struct det_writer *writer)
 {
     struct det_send *send;
 
@@ -286,7 +287,7 @@ static void tell_done(struct det_writer *writer)
         send->done(send);
 }
 
-/* True when there was something to be told. */
+/* True if any send was finished. */
 static bool run_round(struct det_writer *writer)
 {
     struct chain first;
@@ -311,7 +312,7 @@ static bool run_round(struct det_writer *writer)
     }
     det_batch_end(writer->batch);
     is_any = writer->finished.first;
-    tell_done(writer);
+    report_done(writer);
     return is_any;
 }
 
@@ -331,7 +332,7 @@ static void wait_for(struct det_writer *writer, const struct det_send *send, det
     slot = det_index_find(det_served_index(runtime, served, shard), hash, send->instance);
     if (slot && slot->resident->is_claimed)
         r = det_shard_wait(runtime, shard, until);
-    /* In time or not, it is looked at again. */
+    /* Checked again in either case. */
     (void)r;
     det_shard_unlock(runtime, shard);
 }
@@ -340,11 +341,11 @@ static void pause_at_random(struct det_writer *writer)
 {
     struct det_world *world = writer->runtime->world;
 
-    /* A world that ends lets nobody sleep; the deadline comes all the same. */
+    /* A simulated world that ends refuses to sleep; the deadline still limits the loop. */
     (void)!det_world_sleep(world, (det_time)(det_world_random_u64(world) % (uint64_t)WAIT_SPAN));
 }
 
-/* All that there is waits for instances that others write to: for the first of them, a while. */
+/* All sends wait for instances with other writers: waits for the first of them, briefly. */
 static void stall(struct det_writer *writer)
 {
     const struct det_send *first = writer->put_off.first;
@@ -358,7 +359,7 @@ static void stall(struct det_writer *writer)
             writer, first, until < first->internal.deadline ? until : first->internal.deadline);
 }
 
-/* False when it is closing and nothing is left. */
+/* False: closing, and no send is left. */
 static bool gather(struct det_writer *writer)
 {
     struct det_world *world = writer->runtime->world;
@@ -424,7 +425,7 @@ static void close_writers(struct det_runtime *runtime, struct det_writers *write
     DET_DELETE(runtime->allocator, writers);
 }
 
-/* As many as can be had; none is an error. */
+/* Starts as many threads as possible; none is an error. */
 static int start(struct det_runtime *runtime, struct det_writers **ret)
 {
     struct det_writers *writers = DET_NEW(runtime->allocator, struct det_writers);
@@ -448,7 +449,7 @@ static int start(struct det_runtime *runtime, struct det_writers **ret)
     return 0;
 }
 
-/* The threads are started by the first submit. */
+/* The first submit starts the threads. */
 static int get_writers(struct det_runtime *runtime, struct det_writers **ret)
 {
     struct det_writers *writers = atomic_load_explicit(&runtime->writers, memory_order_acquire);
@@ -471,7 +472,7 @@ static int get_writers(struct det_runtime *runtime, struct det_writers **ret)
 
 static struct det_writer *writer_for(struct det_writers *writers, uint64_t hash)
 {
-    /* Neither the bits that tell the shards apart, nor those that the indices use. */
+    /* Uses other bits than the shards and the indices. */
     return &writers->all[(hash >> 24 & UINT16_MAX) % writers->count];
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* submit_test.c - sends that nobody waits for: their order, their answers, what shares a commit,
- * what waits for whom, and the close. */
+/* submit_test.c - asynchronous sends: their order, their answers, shared commits, what waits for
+ * whom, and the close. */
 #include "runtime/faulty_test.h"
 
 #define MANY 400
@@ -65,12 +65,12 @@ static void submit_with(
     struct note *note = &desk->notes[i];
 
     note->event.kind = kind;
-    options.error = &note->error;
     snprintf(note->instance, sizeof note->instance, "%s", instance);
     note->send = (struct det_send){ .machine = desk->f->order,
                                     .instance = note->instance,
                                     .event = &note->event,
                                     .options = options,
+                                    .error = &note->error,
                                     .done = done,
                                     .user = desk,
                                     .result = 77 };
@@ -118,7 +118,7 @@ static void submit_in_order(bool is_slow)
     desk_close(desk);
 }
 
-static void what_is_submitted_to_one_instance_is_done_in_that_order(void **unused)
+static void submissions_to_one_instance_keep_their_order(void **unused)
 {
     (void)unused;
     submit_in_order(false);
@@ -173,14 +173,14 @@ static void refuse_each(bool is_slow)
     desk_close(desk);
 }
 
-static void an_answer_says_what_a_send_would_have_returned(void **unused)
+static void submission_result_equals_the_result_of_a_send(void **unused)
 {
     (void)unused;
     refuse_each(false);
     refuse_each(true);
 }
 
-static void options_of_a_send_count(void **unused)
+static void send_options_apply_to_submissions(void **unused)
 {
     static const struct det_send_options options[] = {
         { .event_id = "one" }, { .event_id = "one" }, { .event_id = "bad id" },
@@ -219,7 +219,7 @@ static void done_may_submit_the_same_struct_again(void **unused)
     desk_close(desk);
 }
 
-static void a_close_carries_out_what_was_submitted(void **unused)
+static void close_completes_submitted_events(void **unused)
 {
     struct desk *desk = desk_open(true, (struct det_runtime_options){ .writers = 2 });
 
@@ -240,7 +240,7 @@ static void a_close_carries_out_what_was_submitted(void **unused)
     desk_close(desk);
 }
 
-/* The guard of somebody else's send keeps the instance for a while. */
+/* The guard of another send holds the instance for a while. */
 static void linger(void *context)
 {
     struct desk *desk = context;
@@ -314,10 +314,10 @@ static void send_from_guard(void *context)
     if (strcmp(f->control.move.instance, "o-2") != 0)
         return;
     f->control.in_guard = NULL;
-    assert_int_equal(det_runtime_send(f->runtime, f->order, "o-0", &event, NULL, &sent), 0);
+    assert_int_equal(det_runtime_send(f->runtime, f->order, "o-0", &event, NULL, &sent, NULL), 0);
     assert_int_equal(sent.state, CHARGING);
     assert_int_equal(
-        det_runtime_send(f->runtime, f->order, "o-2", &event, NULL, NULL), DET_ERR_BUSY);
+        det_runtime_send(f->runtime, f->order, "o-2", &event, NULL, NULL, NULL), DET_ERR_BUSY);
 }
 
 static void user_code_in_a_batch_may_send_to_what_the_batch_has_claimed(void **unused)
@@ -345,7 +345,7 @@ static void user_code_in_a_batch_may_send_to_what_the_batch_has_claimed(void **u
     desk_close(desk);
 }
 
-static void faults_in_a_batch_are_told_to_whose_they_are(void **unused)
+static void faults_in_a_batch_are_reported_to_their_senders(void **unused)
 {
     struct desk *desk = desk_open(true, (struct det_runtime_options){ 0 });
     unsigned failed = 0;
@@ -425,12 +425,12 @@ static void options_are_checked(void **unused)
     det_runtime_close(f->runtime);
     f->runtime = NULL;
     assert_int_equal(det_runtime_open(f->store, &options, &runtime, &f->error), DET_ERR_INVALID);
-    assert_string_equal(f->error.text, "writers is at most 1024");
+    assert_string_equal(f->error.text, "writers must be at most 1024");
     fixture_close(f);
 }
 
 /* Not an instance that has a writer, which is waited for: what det_runtime_send() would say. */
-static void a_store_that_is_busy_is_the_answer(void **unused)
+static void busy_store_is_the_result_of_a_submission(void **unused)
 {
     struct desk *desk = desk_open(true, (struct det_runtime_options){ 0 });
 
@@ -440,7 +440,7 @@ static void a_store_that_is_busy_is_the_answer(void **unused)
     settle(desk->f);
     assert_int_equal(desk->done, 1);
     assert_int_equal(desk->notes[0].send.result, DET_ERR_BUSY);
-    assert_non_null(strstr(desk->notes[0].error.text, "somebody has the store"));
+    assert_non_null(strstr(desk->notes[0].error.text, "the store is busy"));
     start_many(desk, 2);
     fixture_reopen(desk->f, (struct det_runtime_options){ 0 });
     desk->faulty->load_code = DET_ERR_BUSY;
@@ -456,7 +456,7 @@ static void a_store_that_is_busy_is_the_answer(void **unused)
 }
 
 /* The same when it was loaded before, and has to be again. */
-static void a_store_that_is_busy_at_the_next_load_is_the_answer(void **unused)
+static void store_busy_at_a_reload_is_the_result_of_a_submission(void **unused)
 {
     struct desk *desk = desk_open(true, (struct det_runtime_options){ 0 });
 
@@ -481,20 +481,20 @@ static void a_store_that_is_busy_at_the_next_load_is_the_answer(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_submitted_to_one_instance_is_done_in_that_order),
+        cmocka_unit_test(submissions_to_one_instance_keep_their_order),
         cmocka_unit_test(sixty_four_instances_share_a_commit),
-        cmocka_unit_test(an_answer_says_what_a_send_would_have_returned),
-        cmocka_unit_test(options_of_a_send_count),
+        cmocka_unit_test(submission_result_equals_the_result_of_a_send),
+        cmocka_unit_test(send_options_apply_to_submissions),
         cmocka_unit_test(done_may_submit_the_same_struct_again),
-        cmocka_unit_test(a_close_carries_out_what_was_submitted),
+        cmocka_unit_test(close_completes_submitted_events),
         cmocka_unit_test(a_busy_instance_holds_up_only_its_own_sends),
         cmocka_unit_test(a_send_waits_for_a_busy_instance_as_long_as_it_may),
         cmocka_unit_test(user_code_in_a_batch_may_send_to_what_the_batch_has_claimed),
-        cmocka_unit_test(faults_in_a_batch_are_told_to_whose_they_are),
+        cmocka_unit_test(faults_in_a_batch_are_reported_to_their_senders),
         cmocka_unit_test(no_send_is_lost_when_memory_runs_out),
         cmocka_unit_test(options_are_checked),
-        cmocka_unit_test(a_store_that_is_busy_is_the_answer),
-        cmocka_unit_test(a_store_that_is_busy_at_the_next_load_is_the_answer),
+        cmocka_unit_test(busy_store_is_the_result_of_a_submission),
+        cmocka_unit_test(store_busy_at_a_reload_is_the_result_of_a_submission),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -96,12 +96,12 @@ static void *submit_and_send(void *argument)
             one->result = det_runtime_submit(crowd->runtime, &one->send);
         else
             one->result = det_runtime_send(
-                crowd->runtime, crowd->machine, one->instance, &one->event, NULL, NULL);
+                crowd->runtime, crowd->machine, one->instance, &one->event, NULL, NULL, NULL);
     }
     return all;
 }
 
-/* What one thread submitted to one instance has growing sequences. */
+/* Submissions of one thread to one instance have growing sequences. */
 static void assert_ordered(const struct submitted *all)
 {
     for (unsigned id = 0; id < INSTANCES; id++) {
@@ -129,7 +129,7 @@ static uint64_t sum_of_sequences(struct crowd *crowd)
         char name[16];
 
         snprintf(name, sizeof name, "o-%u", i);
-        assert_int_equal(det_runtime_get(crowd->runtime, crowd->machine, name, &at, NULL), 0);
+        assert_int_equal(det_runtime_get(crowd->runtime, crowd->machine, name, &at, NULL, NULL), 0);
         sum += at.sequence;
     }
     return sum;
@@ -148,14 +148,14 @@ static void threads_submit_and_send_to_the_same_instances(void **unused)
     for (unsigned i = 0; i < INSTANCES; i++) {
         snprintf(name, sizeof name, "o-%u", i);
         assert_int_equal(
-            det_runtime_start(crowd.runtime, crowd.machine, name, NULL, NULL, NULL), 0);
+            det_runtime_start(crowd.runtime, crowd.machine, name, NULL, NULL, NULL, NULL), 0);
     }
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, submit_and_send, &crowd), 0);
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(threads[i], (void **)&all[i]), 0);
     det_runtime_counts(crowd.runtime, &counts);
-    /* There is room for 8. */
+    /* The queue has room for 8. */
     assert_true(counts.evictions >= INSTANCES - 8);
     /* The close waits for what is still to be done. */
     det_runtime_close(crowd.runtime);

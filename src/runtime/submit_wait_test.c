@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* submit_wait_test.c - how long a submission waits: not at all for a lock, and for a busy instance
- * no longer than a send, whatever else there is to do. */
+ * no longer than a send, whatever other work is due. */
 #include "runtime/faulty_test.h"
 #include "runtime/nodes_test.h"
 
@@ -42,7 +42,7 @@ static void submit(struct note *note, const struct det_machine *machine, const c
     note->send = (struct det_send){ .machine = machine,
                                     .instance = instance,
                                     .event = &note->event,
-                                    .options = { .error = &note->error },
+                                    .error = &note->error,
                                     .done = done };
     assert_int_equal(det_runtime_submit(note->runtime, &note->send), 0);
 }
@@ -80,7 +80,7 @@ static void a_submission_does_not_wait_for_a_lock(void **unused)
     meet_a_lock((struct det_runtime_options){ .locking = DET_LOCKING_LEASE });
 }
 
-static void neither_does_it_in_memory(void **unused)
+static void submission_in_memory_does_not_wait_for_a_lock(void **unused)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
     struct note note = { .runtime = f->runtime, .sim = f->sim };
@@ -99,7 +99,7 @@ static void neither_does_it_in_memory(void **unused)
     fixture_close(f);
 }
 
-/* The guard of somebody else's send keeps the instance for a while. */
+/* The guard of another send holds the instance for a while. */
 static void linger(void *context)
 {
     struct fixture *f = context;
@@ -112,7 +112,7 @@ static void send_pay(void *argument)
     assert_int_equal(send_kind(argument, "o-1", PAY), 0);
 }
 
-static void a_submission_has_its_deadline_also_while_others_are_carried_out(void **unused)
+static void submission_deadline_holds_while_others_run(void **unused)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
     struct det_world *world = det_sim_world(f->sim);
@@ -153,7 +153,7 @@ static void a_submission_has_its_deadline_also_while_others_are_carried_out(void
 
 #define LONG 200
 
-static void a_submission_behind_others_of_the_same_sender_is_not_late(void **unused)
+static void a_submission_after_others_of_the_same_sender_is_not_late(void **unused)
 {
     struct fixture *f = fixture_open((struct det_runtime_options){ 0 });
     struct note *notes = calloc(LONG, sizeof *notes);
@@ -255,8 +255,7 @@ static void one_contended_instance_holds_up_no_other(void **unused)
     nodes_close(n);
 }
 
-static void a_submission_meets_others_for_as_long_as_a_send_may_and_ends_with_the_runtime(
-    void **unused)
+static void contended_submission_ends_at_its_deadline(void **unused)
 {
     struct nodes *n = open_contended();
     struct note note = { .runtime = n->runtime[0], .sim = n->sim };
@@ -321,12 +320,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_submission_does_not_wait_for_a_lock),
-        cmocka_unit_test(neither_does_it_in_memory),
-        cmocka_unit_test(a_submission_has_its_deadline_also_while_others_are_carried_out),
-        cmocka_unit_test(a_submission_behind_others_of_the_same_sender_is_not_late),
+        cmocka_unit_test(submission_in_memory_does_not_wait_for_a_lock),
+        cmocka_unit_test(submission_deadline_holds_while_others_run),
+        cmocka_unit_test(a_submission_after_others_of_the_same_sender_is_not_late),
         cmocka_unit_test(one_contended_instance_holds_up_no_other),
-        cmocka_unit_test(
-            a_submission_meets_others_for_as_long_as_a_send_may_and_ends_with_the_runtime),
+        cmocka_unit_test(contended_submission_ends_at_its_deadline),
         cmocka_unit_test(the_first_submission_of_a_runtime_that_closes_is_refused),
     };
 

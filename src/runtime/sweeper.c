@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sweeper.c - takes over what lapsed nodes have left: the functions that sweeper.fsm names. */
+/* sweeper.c - takes over the work of lapsed nodes: the functions that sweeper.fsm names. */
 #include <detent/driver/loop.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct det_sweeper {
     struct det_node *node;
     struct det_list link;
     const struct det_machine *machine;
-    struct det_lease *lease; /* of the leader; NULL once it is given up */
+    struct det_lease *lease; /* lease of the leader; NULL after its release */
     struct det_alarm alarm;
     struct det_post begin, end;
     struct det_job job;
@@ -40,7 +40,7 @@ static void offer(struct det_sweeper *sweeper, struct sweeper_event event)
 {
     int r;
 
-    if (!sweeper->component.def)
+    if (!det_component_is_supervised(&sweeper->component))
         return;
     r = sweeper_offer(sweeper, event);
     det_assert(r == 0 || r == DET_ERR_UNHANDLED);
@@ -53,8 +53,8 @@ static const struct det_node_options *options_of(const struct det_sweeper *sweep
 
 /* The sweep. */
 
-/* On the pool. Whether it leads is asked of the clock, not of the loop: it may have been stopped
- * for a while. */
+/* On the pool. Checks the clock, not the loop, for being the leader: the process may have been
+ * stopped for a while. */
 static void run_job(void *argument)
 {
     struct det_sweeper *sweeper = argument;
@@ -104,7 +104,7 @@ static void led(void *user, bool is_held, uint64_t token)
     offer(user, is_held ? sweeper_lead() : sweeper_follow());
 }
 
-/* The interval, and a random part of it on top. */
+/* The interval plus a random part. */
 static void plan_in(struct det_sweeper *sweeper, det_time more)
 {
     const struct det_node_options *options = options_of(sweeper);
@@ -149,7 +149,7 @@ ACTION(sweep)
 static void kick_now(struct det_sweeper *sweeper)
 {
     det_node_adopted(sweeper->node);
-    det_served_look_again(sweeper->node->runtime, sweeper->machine);
+    det_served_list_again(sweeper->node->runtime, sweeper->machine);
 }
 ACTION(kick)
 
@@ -178,7 +178,7 @@ static void resign_now(struct det_sweeper *sweeper)
 }
 ACTION(resign)
 
-/* Life and death. */
+/* Creation and destruction. */
 
 static void free_sweeper(void *argument)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sweeper_test.c - what a node leaves behind, and who goes on with it. Items are those of the
- * reference's section 7, holes those of its table 8.3. */
+/* sweeper_test.c - takeover of the timers and effects of nodes that are gone. */
 #include "runtime/nodes_test.h"
 
 /* The longest until what a dead node has left is another one's: its lease, that of the leader if
@@ -13,7 +12,7 @@ static unsigned state_of(struct nodes *n, unsigned i, const char *id)
 {
     struct det_instance instance;
 
-    assert_int_equal(det_runtime_get(n->runtime[i], n->order, id, &instance, NULL), 0);
+    assert_int_equal(det_runtime_get(n->runtime[i], n->order, id, &instance, NULL, NULL), 0);
     return instance.state;
 }
 
@@ -21,7 +20,7 @@ static uint64_t sequence_of(struct nodes *n, unsigned i, const char *id)
 {
     struct det_instance instance;
 
-    assert_int_equal(det_runtime_get(n->runtime[i], n->order, id, &instance, NULL), 0);
+    assert_int_equal(det_runtime_get(n->runtime[i], n->order, id, &instance, NULL, NULL), 0);
     return instance.sequence;
 }
 
@@ -29,7 +28,8 @@ static void pay(struct nodes *n, unsigned i, const char *id)
 {
     struct order_event event = { .kind = PAY, .as.pay = { .cents = 100, .card = "4242" } };
 
-    assert_int_equal(det_runtime_send(n->runtime[i], n->order, id, &event, NULL, &n->sent), 0);
+    assert_int_equal(
+        det_runtime_send(n->runtime[i], n->order, id, &event, NULL, &n->sent, NULL), 0);
 }
 
 static void a_timer_of_a_dead_node_is_fired_by_another_when_it_is_due(void **unused)
@@ -90,7 +90,7 @@ static void an_effect_of_a_dead_node_is_run_by_another(void **unused)
 }
 
 /* The other node has the instance in memory, and with it the timer and the effect. */
-static void what_another_node_owns_is_left_to_it(void **unused)
+static void rows_of_a_live_node_are_not_taken_over(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
 
@@ -110,7 +110,7 @@ static void what_another_node_owns_is_left_to_it(void **unused)
 }
 
 /* A transition on one node ends the timer of another. */
-static void a_timer_of_another_node_is_cleared_by_who_leaves_the_state(void **unused)
+static void a_timer_of_another_node_is_cleared_when_the_state_is_left(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
 
@@ -127,7 +127,7 @@ static void a_timer_of_another_node_is_cleared_by_who_leaves_the_state(void **un
     nodes_close(n);
 }
 
-static void adopted_things_that_are_in_memory_already_go_on(void **unused)
+static void adopted_things_that_are_in_memory_already_continue(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
 
@@ -148,7 +148,7 @@ static void adopted_things_that_are_in_memory_already_go_on(void **unused)
 }
 
 /* The instance came into memory here before another node set the timer, and nothing has said so. */
-static void what_was_set_elsewhere_after_it_came_into_memory_goes_on_too(void **unused)
+static void what_was_set_elsewhere_after_it_came_into_memory_continues_too(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
 
@@ -166,7 +166,7 @@ static void what_was_set_elsewhere_after_it_came_into_memory_goes_on_too(void **
 }
 
 /* N sweepers, M instances: each timer fires once. */
-static void of_many_nodes_exactly_one_fires_a_timer(void **unused)
+static void exactly_one_of_many_nodes_fires_a_timer(void **unused)
 {
     enum { COUNT = 5, INSTANCES = 40 };
     struct nodes *n = nodes_open(COUNT, (struct det_runtime_options){ 0 });
@@ -192,11 +192,11 @@ static void of_many_nodes_exactly_one_fires_a_timer(void **unused)
         assert_int_equal(state_of(n, COUNT, id), CANCELLED);
         assert_int_equal(sequence_of(n, COUNT, id), 1);
     }
-    assert_int_equal(n->control.troubles, 0);
+    assert_int_equal(n->control.incidents, 0);
     nodes_close(n);
 }
 
-static void a_batch_has_a_limit_and_the_rest_follows_at_once(void **unused)
+static void sweep_batches_are_limited_and_follow_at_once(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ .node = { .sweep_batch = 4 } });
     char id[8];
@@ -213,7 +213,7 @@ static void a_batch_has_a_limit_and_the_rest_follows_at_once(void **unused)
     nodes_close(n);
 }
 
-static void a_store_that_fails_leaves_everything_as_it_is(void **unused)
+static void failed_sweep_changes_nothing(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
 
@@ -232,8 +232,8 @@ static void a_store_that_fails_leaves_everything_as_it_is(void **unused)
     nodes_close(n);
 }
 
-/* The answer to a sweep is lost: what it took over is this node's all the same. */
-static void what_was_adopted_without_an_answer_goes_on_too(void **unused)
+/* The answer to a sweep is lost: the work it took over is this node's nevertheless. */
+static void what_was_adopted_without_an_answer_continues_too(void **unused)
 {
     struct nodes *n =
         nodes_open(1, (struct det_runtime_options){ .node = { .sweep_interval = DET_SECOND } });
@@ -256,7 +256,7 @@ static void what_was_adopted_without_an_answer_goes_on_too(void **unused)
 }
 
 /* The owner comes back: what it believes to be its own is another one's, and was done. */
-static void what_was_taken_over_is_not_done_again_by_who_comes_back(void **unused)
+static void work_that_was_taken_over_is_not_repeated_by_the_returning_node(void **unused)
 {
     struct nodes *n = nodes_open(
         2, (struct det_runtime_options){
@@ -283,7 +283,7 @@ static void what_was_taken_over_is_not_done_again_by_who_comes_back(void **unuse
     nodes_close(n);
 }
 
-static void sweeps_are_an_interval_and_a_bit_apart_and_more_when_nothing_is_found(void **unused)
+static void sweep_interval_has_jitter_and_grows_when_idle(void **unused)
 {
     struct nodes *n = nodes_open(
         1, (struct det_runtime_options){
@@ -317,7 +317,7 @@ static void only_the_leader_sweeps(void **unused)
             leader = i;
     }
     assert_int_equal(leaders, 1);
-    /* Hole 19: a leader that stops gives it up at once, and another sweeps. */
+    /* A leader that stops releases its lease at once, and another node sweeps. */
     node_close(n, leader);
     assert_int_equal(det_sim_settle(n->sim), 0);
     assert_int_equal(
@@ -325,8 +325,8 @@ static void only_the_leader_sweeps(void **unused)
     nodes_close(n);
 }
 
-/* Hole 19: two believe that they lead, for a moment: it does no harm, and it ends. */
-static void hole_19_a_leader_that_was_stopped_sweeps_no_more(void **unused)
+/* For a moment two nodes act as leader; this is harmless, and it ends. */
+static void a_stopped_leader_does_not_sweep(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
     uint64_t swept;
@@ -344,20 +344,20 @@ static void hole_19_a_leader_that_was_stopped_sweeps_no_more(void **unused)
     nodes_close(n);
 }
 
-static void what_a_closed_node_leaves_is_taken_over_at_the_next_sweep(void **unused)
+static void rows_of_a_closed_node_are_adopted_at_the_next_sweep(void **unused)
 {
     struct nodes *n = nodes_open(2, (struct det_runtime_options){ 0 });
 
     (void)unused;
     assert_int_equal(node_start(n, 0, "o-1"), 0);
     node_close(n, 0);
-    /* It told the others that it is gone. */
+    /* It notified the others of its end. */
     assert_int_equal(det_sim_settle(n->sim), 0);
     assert_int_equal(det_shared_rows(n->shared, n->store[1]), 1);
     nodes_close(n);
 }
 
-static void a_passive_runtime_is_no_node_and_leaves_its_timers_to_those_that_are(void **unused)
+static void passive_runtime_leaves_its_timers_to_the_nodes(void **unused)
 {
     struct nodes *n = nodes_open(1, (struct det_runtime_options){ 0 });
     struct det_store_lease lease;
@@ -382,20 +382,20 @@ int main(void)
         cmocka_unit_test(a_timer_of_a_dead_node_is_fired_by_another_when_it_is_due),
         cmocka_unit_test(an_overdue_timer_of_a_dead_node_is_fired_once_it_is_adopted),
         cmocka_unit_test(an_effect_of_a_dead_node_is_run_by_another),
-        cmocka_unit_test(what_another_node_owns_is_left_to_it),
-        cmocka_unit_test(a_timer_of_another_node_is_cleared_by_who_leaves_the_state),
-        cmocka_unit_test(adopted_things_that_are_in_memory_already_go_on),
-        cmocka_unit_test(what_was_set_elsewhere_after_it_came_into_memory_goes_on_too),
-        cmocka_unit_test(of_many_nodes_exactly_one_fires_a_timer),
-        cmocka_unit_test(a_batch_has_a_limit_and_the_rest_follows_at_once),
-        cmocka_unit_test(a_store_that_fails_leaves_everything_as_it_is),
-        cmocka_unit_test(what_was_adopted_without_an_answer_goes_on_too),
-        cmocka_unit_test(what_was_taken_over_is_not_done_again_by_who_comes_back),
-        cmocka_unit_test(sweeps_are_an_interval_and_a_bit_apart_and_more_when_nothing_is_found),
+        cmocka_unit_test(rows_of_a_live_node_are_not_taken_over),
+        cmocka_unit_test(a_timer_of_another_node_is_cleared_when_the_state_is_left),
+        cmocka_unit_test(adopted_things_that_are_in_memory_already_continue),
+        cmocka_unit_test(what_was_set_elsewhere_after_it_came_into_memory_continues_too),
+        cmocka_unit_test(exactly_one_of_many_nodes_fires_a_timer),
+        cmocka_unit_test(sweep_batches_are_limited_and_follow_at_once),
+        cmocka_unit_test(failed_sweep_changes_nothing),
+        cmocka_unit_test(what_was_adopted_without_an_answer_continues_too),
+        cmocka_unit_test(work_that_was_taken_over_is_not_repeated_by_the_returning_node),
+        cmocka_unit_test(sweep_interval_has_jitter_and_grows_when_idle),
         cmocka_unit_test(only_the_leader_sweeps),
-        cmocka_unit_test(hole_19_a_leader_that_was_stopped_sweeps_no_more),
-        cmocka_unit_test(what_a_closed_node_leaves_is_taken_over_at_the_next_sweep),
-        cmocka_unit_test(a_passive_runtime_is_no_node_and_leaves_its_timers_to_those_that_are),
+        cmocka_unit_test(a_stopped_leader_does_not_sweep),
+        cmocka_unit_test(rows_of_a_closed_node_are_adopted_at_the_next_sweep),
+        cmocka_unit_test(passive_runtime_leaves_its_timers_to_the_nodes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* turn.c - a writer's turn: take the instance, decide, commit, give it back.
+/* turn.c - a writer's turn: acquire the instance, decide, commit, release it.
  *
  *     lock ... plain: everything ... unlock
- *     lock, claim, unlock ... user code, commit ... lock, publish, unlock ... tell ...
+ *     lock, claim, unlock ... user code, commit ... lock, publish, unlock ... report ...
  *         lock, release, unlock
  *
- * When a commit has an unknown outcome the resident is loaded again before the claim ends, which
- * tells the observer of what had happened. An event id says what became of the event; what the loop
- * did has happened when it cannot be done again. */
+ * When a commit has an unknown outcome, the resident is loaded again before the claim ends, which
+ * reports the events found to the observer. An event id shows whether the event was committed; work
+ * of the loop was committed if it can no longer be done. */
 #include "runtime/turn.h"
 #include "base/assert.h"
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/unset.h"
 
-/* 1 and the first answer when the event id is known. */
+/* 1 and the first answer if the event id is known. */
 static int answer_again(struct det_turn *turn, struct det_sent *ret)
 {
     struct det_store_answer first;
@@ -46,7 +46,7 @@ static int answer_again(struct det_turn *turn, struct det_sent *ret)
 static int conflict(struct det_turn *turn, const char *what, uint64_t expected, uint64_t actual)
 {
     det_error_set(
-        turn->error, DET_ERR_CONFLICT, "%s %s: %s %llu was expected, it is %llu",
+        turn->error, DET_ERR_CONFLICT, "%s %s: expected %s %llu, but the instance is at %llu",
         turn->served->machine->name, turn->resident->id, what, (unsigned long long)expected,
         (unsigned long long)actual);
     if (turn->error) {
@@ -56,7 +56,7 @@ static int conflict(struct det_turn *turn, const char *what, uint64_t expected, 
     return DET_ERR_CONFLICT;
 }
 
-/* What the loop does is over when somebody else has done it, or made it void. */
+/* Work of the loop is void if another process has done or cancelled it. */
 static bool is_void(const struct det_turn *turn)
 {
     const struct det_armed *timer = turn->firing.armed;
@@ -98,22 +98,22 @@ static int decide_all(struct det_turn *turn)
     return r;
 }
 
-/* Whether what the loop sends will not be taken later either. */
+/* True if the event of the loop will not be accepted later either. */
 static bool is_rejection(const struct det_turn *turn, int r)
 {
     if (!turn->is_internal)
         return false;
-    /* Of a timer each attempt is recorded. */
+    /* Each attempt of a timer is recorded. */
     if (det_turn_may_pass_later(r))
         return turn->firing.armed || turn->is_last_attempt;
-    /* What a tool has not bound, a runtime that acts may have. */
+    /* A function that is unbound in a tool may be bound in another runtime. */
     if (r == DET_ERR_UNBOUND)
         return !turn->runtime->options.is_passive;
     return r == DET_ERR_UNHANDLED || r == DET_ERR_REFUSED || r == DET_ERR_INVALID ||
            r == DET_ERR_STOPPED || r == DET_ERR_CONFLICT;
 }
 
-/* The timer fires again later, or is a dead letter. */
+/* The timer fires again later, or becomes a dead letter. */
 static void reject_timer(struct det_turn *turn, int r)
 {
     const struct det_effect_policy *policy = &turn->runtime->options.effects;
@@ -138,20 +138,20 @@ static void reject_timer(struct det_turn *turn, int r)
     };
 }
 
-/* Whether a timer whose event is not taken so is over: the state has no use for it. */
+/* True if the error removes the timer: the state does not accept its event. */
 static bool is_over(int r)
 {
     return r == DET_ERR_UNHANDLED || r == DET_ERR_STOPPED;
 }
 
-/* The event of a timer or an effect that is not taken: it is tried again, or a dead letter, unless
- * the visit that could take it is over. */
+/* A rejected event of a timer or effect: it is retried, or becomes a dead letter, unless its visit
+ * has ended. */
 static int reject(struct det_turn *turn, int r)
 {
     det_draft_discard(turn);
     turn->rejected = r;
     if (r == DET_ERR_CONFLICT) {
-        det_error_set(turn->error, r, "the visit that asked for it is over");
+        det_error_set(turn->error, r, "the visit that requested it has ended");
     } else if (turn->firing.armed && !is_over(r)) {
         reject_timer(turn, r);
     } else if (turn->effect_run) {
@@ -165,8 +165,8 @@ static int reject(struct det_turn *turn, int r)
     return det_draft_begin(turn, 0);
 }
 
-/* Fills the draft; what it says no to is not committed. A rejection has no events and so meets no
- * conflict: it is not decided anew. */
+/* Fills the draft; nothing is committed after a refusal. A rejection has no events and thus no
+ * conflicts: it is not decided again. */
 static int decide(struct det_turn *turn)
 {
     int r;
@@ -176,7 +176,7 @@ static int decide(struct det_turn *turn)
     r = turn->kind == DET_TURN_START ? 0 : check_conditions(turn);
     if (r < 0)
         return r;
-    /* A stop by hand is an event too. */
+    /* A manual stop is an event, too. */
     r = det_draft_begin(turn, turn->request.event_count ? turn->request.event_count : 1);
     if (r < 0)
         return r;
@@ -205,16 +205,16 @@ static int refresh(struct det_turn *turn)
     }
     det_shard_unlock(turn->runtime, turn->shard);
     turn->is_in_doubt = false;
-    /* What somebody else did meanwhile was before what is decided now. */
+    /* The commits of other processes precede this decision. */
     turn->now = det_runtime_now(turn->runtime);
-    /* The loop will try again. */
+    /* The loop will retry. */
     if (r < 0)
         turn->earliest = INT64_MIN;
     return r;
 }
 
-/* Deferred events that a failure has left over come first; when that fails again in a way that
- * leaves it unknown, nothing is decided on what may be wrong. */
+/* Deferred events left over by a failure come first. If their retry has an unknown outcome again,
+ * nothing is decided on the uncertain state. */
 static int retry_left(struct det_turn *turn)
 {
     int r;
@@ -228,8 +228,8 @@ static int retry_left(struct det_turn *turn)
     return r < 0 ? det_error_set(turn->error, r, "the instance cannot be loaded") : 0;
 }
 
-/* Whether the answer would be that nothing happens, which somebody else's event in a shared store
- * may have made wrong. */
+/* True if the answer would be that nothing happens, which another process's event in a shared store
+ * may have invalidated. */
 static bool may_be_outdated(const struct det_turn *turn, int r)
 {
     if (!turn->runtime->ops->is_shared || turn->is_fresh || turn->kind == DET_TURN_START)
@@ -240,15 +240,15 @@ static bool may_be_outdated(const struct det_turn *turn, int r)
     return r != DET_ERR_NO_MEMORY;
 }
 
-/* Whether what was decided holds for an instance that nobody has moved. Effects may have ended, and
- * timers and effects have changed hands, without moving it. */
+/* True if the decision depends on an unchanged sequence. Effects may have ended, and timers and
+ * effects may have moved to other nodes, without a new sequence. */
 static bool depends_on_sequence(int r)
 {
     return r != DET_ERR_LIMIT && r != DET_ERR_NOT_FOUND;
 }
 
-/* Nothing is refused, ignored or void because of what this process remembers. If that was true, the
- * decision counts, and no guard or hook runs for it again. */
+/* Ensures that a refusal, ignored event or void work is not based on an outdated copy. If the copy
+ * is current, the decision stays valid, and no guard or hook runs again. */
 static int decide_up_to_date(struct det_turn *turn)
 {
     uint64_t sequence = turn->resident->head.sequence;
@@ -268,7 +268,7 @@ static int decide_up_to_date(struct det_turn *turn)
     return decide(turn);
 }
 
-/* Everything up to the commit. 1: it is ready. 0: there is none, and `ret` is the answer. */
+/* Everything up to the commit. 1: ready. 0: no commit, and `ret` is the answer. */
 static int make_ready(struct det_turn *turn, struct det_store_commit *commit, struct det_sent *ret)
 {
     int r;
@@ -288,7 +288,7 @@ static int make_ready(struct det_turn *turn, struct det_store_commit *commit, st
         r = reject(turn, r);
     if (r < 0)
         return r;
-    /* Of several events the last one that is recorded stands for all. */
+    /* The answer to several events is the last recorded one. */
     if (turn->request.event_id && turn->draft->event_count)
         turn->draft->events[turn->draft->event_count - 1].event_id = turn->request.event_id;
     r = det_turn_collect(turn, commit, ret);
@@ -321,14 +321,14 @@ static void claim(struct det_turn *turn)
     det_shard_unlock(turn->runtime, turn->shard);
 }
 
-/* Only this very commit can have ended what the loop was about: the claim is held all the time. */
+/* Only this commit can have ended the loop's work, since the claim is held throughout. */
 static bool is_found_done(const struct det_turn *turn, int failure)
 {
-    return turn->is_internal && failure < 0 && !det_runtime_is_somebody_else(failure) &&
+    return turn->is_internal && failure < 0 && !det_runtime_is_other_holder(failure) &&
            is_void(turn);
 }
 
-/* One look at what happened, after which it may be in doubt again. */
+/* One attempt to determine the outcome, which may be in doubt again afterwards. */
 static int resolve_once(struct det_turn *turn, int failure, struct det_sent *ret)
 {
     int answered;
@@ -349,8 +349,7 @@ static int resolve_once(struct det_turn *turn, int failure, struct det_sent *ret
     return failure;
 }
 
-/* A commit failed and nobody knows, or somebody else was there first. Returns what the sender gets
- * to know. */
+/* A commit has an unknown outcome, or another writer was first. Returns the sender's result. */
 static int resolve(struct det_turn *turn, int failure, struct det_sent *ret)
 {
     struct det_contention contention = { .turn = turn };
@@ -390,13 +389,13 @@ static void count_up(struct det_turn *turn)
     counts->conflicts += turn->counts.conflicts;
 }
 
-/* Lock held before and not after. What the loop and the pool have to do is told without the lock,
- * but the runtime must not be closed meanwhile: it is a call under way. */
+/* The lock is held before and not after. The loop and the pool are notified without the lock; the
+ * call counts as under way, so that the runtime is not closed. */
 static void leave(struct det_turn *turn)
 {
     struct det_runtime *runtime = turn->runtime;
     struct det_shard *shard = turn->shard;
-    bool is_kick_wanted = turn->earliest < atomic_load(&runtime->next_look);
+    bool is_kick_wanted = turn->earliest < atomic_load(&runtime->next_pass);
 
     if (!turn->to_run && !is_kick_wanted) {
         det_shard_unlock(runtime, shard);
@@ -413,8 +412,7 @@ static void leave(struct det_turn *turn)
     det_shard_unlock(runtime, shard);
 }
 
-/* With the lock held: the claim ends, if there is one. An instance that was to be started and was
- * not never was. */
+/* With the lock held: ends the claim, if any. An instance that was not started is removed. */
 static void end_claim(struct det_turn *turn)
 {
     if (!turn->is_claimed)
@@ -457,7 +455,7 @@ int det_turn_end(
     det_free_string(turn->runtime->allocator, turn->firing.reason);
     turn->firing.reason = NULL;
     if (turn->draft)
-        det_draft_give(turn->shard, turn->draft);
+        det_draft_release(turn->shard, turn->draft);
     leave(turn);
     return r;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* until.h - until when a lease is held, which several threads may change.
+/* until.h - the end of a lease, which several threads may change.
  *
  * Invariants
- *   1. 0 is lost: whoever finds that out writes it, at any time, and no renewal undoes it.
- *   2. A renewal moves the end forward only, in whatever order answers come. */
+ *   1. 0 means lost: any thread that detects a loss writes it, at any time, and no renewal undoes
+ *      it.
+ *   2. A renewal only extends the end, in whatever order answers arrive. */
 #ifndef DET_RUNTIME_UNTIL_H
 #define DET_RUNTIME_UNTIL_H
 

@@ -17,7 +17,7 @@ static void a_renewal_moves_the_end_forward_only(void **unused)
     assert_int_equal(until, 30);
 }
 
-static void what_is_lost_stays_lost(void **unused)
+static void lost_lease_cannot_be_extended(void **unused)
 {
     _Atomic det_time until = 0;
 
@@ -30,7 +30,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_renewal_moves_the_end_forward_only),
-        cmocka_unit_test(what_is_lost_stays_lost),
+        cmocka_unit_test(lost_lease_cannot_be_extended),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

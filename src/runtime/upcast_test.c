@@ -12,7 +12,7 @@
 
 enum { ADD, NOTE_SUM, FINISH };
 
-/* An answer of the upcaster that is 1, but what it writes is no text. */
+/* The upcaster returns 1, but writes an invalid text. */
 #define INVALID_TEXT 8
 
 struct sum {
@@ -54,9 +54,9 @@ struct till {
     struct det_machine *machine;
     struct det_runtime *runtime;
     struct det_error error;
-    /* What the effect saw. */
+    /* Data seen by the effect. */
     uint64_t data, event;
-    /* What the upcaster is to do, and was asked. */
+    /* Controls the upcaster, and records its calls. */
     int answer;
     unsigned payloads, datas;
 };
@@ -143,7 +143,7 @@ static int send_sum(struct till *till, unsigned kind, uint64_t amount)
 {
     struct till_event event = { .kind = kind, .as.sum.amount = amount };
 
-    return det_runtime_send(till->runtime, till->machine, "t-1", &event, NULL, NULL);
+    return det_runtime_send(till->runtime, till->machine, "t-1", &event, NULL, NULL, NULL);
 }
 
 /* A till with something of version 1 in every place. */
@@ -160,7 +160,8 @@ static void till_open(struct till *till, int answer)
             &till->error),
         0);
     open_runtime(till, &euros, true);
-    assert_int_equal(det_runtime_start(till->runtime, till->machine, "t-1", NULL, NULL, NULL), 0);
+    assert_int_equal(
+        det_runtime_start(till->runtime, till->machine, "t-1", NULL, NULL, NULL, NULL), 0);
     assert_int_equal(send_sum(till, ADD, 3), 0);
     assert_int_equal(send_sum(till, NOTE_SUM, 5), 0);
     assert_int_equal(det_runtime_snapshot(till->runtime, till->machine, "t-1", &till->error), 0);
@@ -182,7 +183,7 @@ static int get_sum(struct till *till, uint64_t *ret)
     struct sum sum = { 0 };
     int r;
 
-    r = det_runtime_get(till->runtime, till->machine, "t-1", &instance, &sum);
+    r = det_runtime_get(till->runtime, till->machine, "t-1", &instance, &sum, NULL);
     *ret = sum.amount;
     return r;
 }
@@ -195,7 +196,7 @@ static int add_up(void *context, const struct det_event_record *row)
     return 0;
 }
 
-static void what_is_older_is_made_new_wherever_it_is_stored(void **unused)
+static void older_records_are_upcast_everywhere(void **unused)
 {
     struct till till;
     uint64_t amount, total = 0;
@@ -208,7 +209,8 @@ static void what_is_older_is_made_new_wherever_it_is_stored(void **unused)
     assert_int_equal(det_sim_settle(till.sim), 0);
     assert_int_equal(till.data, 300);
     assert_int_equal(till.event, 300);
-    assert_int_equal(det_runtime_events(till.runtime, till.machine, "t-1", 0, add_up, &total), 0);
+    assert_int_equal(
+        det_runtime_events(till.runtime, till.machine, "t-1", 0, add_up, &total, NULL), 0);
     assert_int_equal(total, 800);
     assert_int_equal(send_sum(&till, FINISH, 0), 0);
     assert_int_equal(get_sum(&till, &amount), 0);
@@ -216,7 +218,7 @@ static void what_is_older_is_made_new_wherever_it_is_stored(void **unused)
     till_close(&till);
 }
 
-static void what_was_written_anew_is_not_asked_for_again(void **unused)
+static void converted_data_are_not_converted_again(void **unused)
 {
     struct till till;
     uint64_t amount;
@@ -236,7 +238,7 @@ static void what_was_written_anew_is_not_asked_for_again(void **unused)
     till_close(&till);
 }
 
-static void what_nobody_makes_new_is_read_as_usual_or_not_at_all(void **unused)
+static void without_an_upcaster_old_values_are_read_as_usual_or_not_at_all(void **unused)
 {
     static const int answers[] = { 0, 7 };
     struct till till;
@@ -246,14 +248,15 @@ static void what_nobody_makes_new_is_read_as_usual_or_not_at_all(void **unused)
     for (size_t i = 0; i < 2; i++) {
         till_open(&till, answers[i]);
         open_runtime(&till, &cents, false);
-        /* The euros are bytes that nobody reads: that is damage, unless somebody says otherwise. */
+        /* The euros are bytes of no known field: that is damage, unless the upcaster accepts
+         * them. */
         assert_int_equal(get_sum(&till, &amount), DET_ERR_CORRUPT);
         assert_int_equal(till.datas > 0, answers[i] == 0);
         till_close(&till);
     }
 }
 
-static void one_that_fails_leaves_it_as_it_is(void **unused)
+static void failed_upcast_leaves_the_record_unchanged(void **unused)
 {
     struct till till;
     uint64_t amount;
@@ -268,9 +271,8 @@ static void one_that_fails_leaves_it_as_it_is(void **unused)
     till_close(&till);
 }
 
-/* The bytes are as they were written: whatever it says, that is no damage; and there is such an
- * instance. */
-static void what_one_says_is_not_taken_for_damage(void **unused)
+/* The bytes are as they were written: whatever the upcaster returns, that is not damage. */
+static void upcast_error_is_not_reported_as_damage(void **unused)
 {
     static const int answers[][2] = {
         { DET_ERR_NO_MEMORY, DET_ERR_NO_MEMORY }, { DET_ERR_MALFORMED, DET_ERR_VERSION },
@@ -288,9 +290,7 @@ static void what_one_says_is_not_taken_for_damage(void **unused)
         open_runtime(&till, &cents, false);
         assert_int_equal(get_sum(&till, &amount), answers[i][1]);
         assert_int_equal(
-            det_runtime_send(
-                till.runtime, till.machine, "t-1", &event,
-                &(struct det_send_options){ .error = &till.error }, NULL),
+            det_runtime_send(till.runtime, till.machine, "t-1", &event, NULL, NULL, &till.error),
             answers[i][1]);
         assert_true(
             answers[i][1] == DET_ERR_NO_MEMORY || strstr(till.error.text, "upcast") != NULL);
@@ -301,11 +301,11 @@ static void what_one_says_is_not_taken_for_damage(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_older_is_made_new_wherever_it_is_stored),
-        cmocka_unit_test(what_was_written_anew_is_not_asked_for_again),
-        cmocka_unit_test(what_nobody_makes_new_is_read_as_usual_or_not_at_all),
-        cmocka_unit_test(one_that_fails_leaves_it_as_it_is),
-        cmocka_unit_test(what_one_says_is_not_taken_for_damage),
+        cmocka_unit_test(older_records_are_upcast_everywhere),
+        cmocka_unit_test(converted_data_are_not_converted_again),
+        cmocka_unit_test(without_an_upcaster_old_values_are_read_as_usual_or_not_at_all),
+        cmocka_unit_test(failed_upcast_leaves_the_record_unchanged),
+        cmocka_unit_test(upcast_error_is_not_reported_as_damage),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* verify.c - an instance is derived again from what was recorded of it, and compared. */
+/* verify.c - replays an instance from its records, and compares the results. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -35,7 +35,7 @@ static const char *state_name(const struct verify *verify, unsigned state)
     return verify->machine->states[state].name;
 }
 
-/* The snapshot is derived from the same events. */
+/* Compares the snapshot with the state derived from the same events. */
 static int compare_snapshot(const struct verify *verify, const struct det_replay_event *event)
 {
     const struct det_store_head *head = &verify->snapshot.loaded.head;
@@ -44,7 +44,7 @@ static int compare_snapshot(const struct verify *verify, const struct det_replay
         .event = event->event,
         .from = event->from,
         .recorded = event->to,
-        .text = "the snapshot is not in the state that its last event led to",
+        .text = "the state of the snapshot does not match its last event",
     };
 
     if (!verify->has_snapshot || head->sequence != event->sequence ||
@@ -76,7 +76,7 @@ static int visit_event(void *context, const struct det_store_event *row)
     return r == 0 ? compare_snapshot(verify, &event) : r;
 }
 
-/* A damaged snapshot is told; nothing is derived from it. */
+/* A damaged snapshot is reported, and not used. */
 static int load_snapshot(struct verify *verify, const struct det_turn *turn, void *data)
 {
     const struct det_runtime *runtime = turn->runtime;
@@ -91,11 +91,11 @@ static int load_snapshot(struct verify *verify, const struct det_turn *turn, voi
     return r == DET_ERR_NOT_FOUND ? 0 : r;
 }
 
-/* What it began with; where that is not kept, any state it can begin in is as good. */
+/* The start; if it is not kept, any initial state is acceptable. */
 static int load_start(struct verify *verify, const struct det_turn *turn, void *data)
 {
     const struct det_runtime *runtime = turn->runtime;
-    struct det_replay_drift found = { .text = "what it began with is damaged" };
+    struct det_replay_drift found = { .text = "the start is damaged" };
     struct det_store_start start = { .data = data };
     int r;
 
@@ -119,7 +119,7 @@ static int end(struct verify *verify, const struct det_store_head *head)
     return report_drift(verify, &found);
 }
 
-/* The instance is claimed, so that its head is the one of the last event. */
+/* The instance is claimed, so its head belongs to the last event. */
 static int run_verify(struct verify *verify, const struct det_turn *turn)
 {
     const struct det_runtime *runtime = turn->runtime;
@@ -142,18 +142,21 @@ static int run_verify(struct verify *verify, const struct det_turn *turn)
 
 int det_runtime_verify(
     struct det_runtime *runtime, const struct det_machine *machine, const char *instance,
-    int (*visit)(void *context, const struct det_drift *drift), void *context, uint64_t *ret_steps)
+    int (*visit)(void *context, const struct det_drift *drift), void *context, uint64_t *ret_steps,
+    struct det_error *reterr)
 {
     struct verify verify = { .machine = machine, .visit = visit, .context = context };
     struct det_turn turn;
     int r;
 
-    r = det_walk_begin(&turn, runtime, machine, instance);
+    r = det_walk_begin(&turn, runtime, machine, instance, reterr);
     if (r < 0)
         return r;
     det_replay_init(&verify.replay, machine);
     r = run_verify(&verify, &turn);
     det_walk_end(&turn);
+    if (r < 0)
+        return det_error_set(reterr, r, "%s %s: %s", machine->name, instance, det_error_text(r));
     if (r == 0 && ret_steps)
         *ret_steps = verify.replay.steps;
     return r;

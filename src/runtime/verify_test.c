@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* verify_test.c - an instance is what its events say, and a store that lies about them is told. */
+/* verify_test.c - an instance equals the replay of its events; a store that returns other events is
+ * reported. */
 #include <detent/driver/store.h>
 
 #include "runtime/runtime_test.h"
 
-/* What the store says instead of the truth. */
+/* Changes that the store makes to its answers. */
 static struct {
     const struct det_store_ops *ops; /* the true ones */
     uint64_t sequence;               /* of the event that it changes; 0: none */
@@ -104,7 +105,8 @@ static struct drifts verify(struct fixture *f, const char *id, uint64_t steps)
     struct drifts all = { 0 };
     uint64_t found = 99;
 
-    assert_int_equal(det_runtime_verify(f->runtime, f->order, id, add_drift, &all, &found), 0);
+    assert_int_equal(
+        det_runtime_verify(f->runtime, f->order, id, add_drift, &all, &found, NULL), 0);
     assert_int_equal(found, steps);
     return all;
 }
@@ -117,7 +119,7 @@ static void start_and_move(struct fixture *f, const char *id)
     assert_int_equal(send_kind(f, id, TOUCH), 0);
 }
 
-static void what_was_recorded_is_derived_again(void **state)
+static void verify_accepts_recorded_events(void **state)
 {
     struct fixture *f = open_lying((struct det_runtime_options){ 0 });
 
@@ -131,12 +133,13 @@ static void what_was_recorded_is_derived_again(void **state)
     assert_true(get(f, "o-1").sequence >= 4);
     assert_int_equal(verify(f, "o-1", get(f, "o-1").sequence).count, 0);
     assert_int_equal(start(f, "o-2"), 0);
-    assert_int_equal(det_runtime_cancel(f->runtime, f->order, "o-2", "enough", NULL, NULL), 0);
+    assert_int_equal(
+        det_runtime_cancel(f->runtime, f->order, "o-2", "enough", NULL, NULL, NULL), 0);
     assert_int_equal(verify(f, "o-2", 1).count, 0);
     fixture_close(f);
 }
 
-static void what_was_pruned_begins_at_the_snapshot(void **state)
+static void verify_of_a_pruned_instance_starts_at_the_snapshot(void **state)
 {
     struct fixture *f = open_lying((struct det_runtime_options){ 0 });
 
@@ -157,7 +160,7 @@ static void what_was_pruned_begins_at_the_snapshot(void **state)
     fixture_close(f);
 }
 
-static void another_state_is_told_with_its_sequence(void **state)
+static void another_state_is_reported_with_its_sequence(void **state)
 {
     struct fixture *f = open_lying((struct det_runtime_options){ 0 });
     struct drifts found;
@@ -180,7 +183,7 @@ static void another_state_is_told_with_its_sequence(void **state)
     fixture_close(f);
 }
 
-static void a_snapshot_that_is_not_what_the_events_say_is_told(void **state)
+static void a_snapshot_that_differs_from_its_events_is_reported(void **state)
 {
     struct fixture *f = open_lying((struct det_runtime_options){ 0 });
     struct drifts found;
@@ -201,7 +204,7 @@ static void a_snapshot_that_is_not_what_the_events_say_is_told(void **state)
     fixture_close(f);
 }
 
-static void an_instance_begins_where_it_says(void **state)
+static void different_start_state_is_reported(void **state)
 {
     struct fixture *f = open_lying((struct det_runtime_options){ 0 });
     struct drifts found;
@@ -220,32 +223,34 @@ static void an_instance_begins_where_it_says(void **state)
     lie.start_error = DET_ERR_CORRUPT;
     found = verify(f, "o-1", 1);
     assert_int_equal(found.count, 1);
-    assert_string_equal(found.rows[0].text, "what it began with is damaged");
+    assert_string_equal(found.rows[0].text, "the start is damaged");
     /* Not kept is not wrong. */
     lie.start_error = DET_ERR_NOT_FOUND;
     assert_int_equal(verify(f, "o-1", 1).count, 0);
     lie.start_error = DET_ERR_IO;
     assert_int_equal(
-        det_runtime_verify(f->runtime, f->order, "o-1", add_drift, &found, NULL), DET_ERR_IO);
+        det_runtime_verify(f->runtime, f->order, "o-1", add_drift, &found, NULL, NULL), DET_ERR_IO);
     fixture_close(f);
 }
 
-static void errors_and_the_visitor_end_it(void **state)
+static void errors_and_the_visitor_end_the_verification(void **state)
 {
     struct fixture *f = open_lying((struct det_runtime_options){ 0 });
     struct drifts all = { .answer = 7 };
 
     (void)state;
     assert_int_equal(
-        det_runtime_verify(f->runtime, f->order, "none", add_drift, &all, NULL), DET_ERR_NOT_FOUND);
+        det_runtime_verify(f->runtime, f->order, "none", add_drift, &all, NULL, NULL),
+        DET_ERR_NOT_FOUND);
     start_and_move(f, "o-1");
     lie.snapshot_error = DET_ERR_IO;
     assert_int_equal(
-        det_runtime_verify(f->runtime, f->order, "o-1", add_drift, &all, NULL), DET_ERR_IO);
+        det_runtime_verify(f->runtime, f->order, "o-1", add_drift, &all, NULL, NULL), DET_ERR_IO);
     lie.snapshot_error = 0;
     lie.sequence = 2;
     lie.to = CANCELLED;
-    assert_int_equal(det_runtime_verify(f->runtime, f->order, "o-1", add_drift, &all, NULL), 7);
+    assert_int_equal(
+        det_runtime_verify(f->runtime, f->order, "o-1", add_drift, &all, NULL, NULL), 7);
     assert_int_equal(all.count, 1);
     /* The claim is gone. */
     assert_int_equal(send_kind(f, "o-1", PING), 0);
@@ -261,15 +266,15 @@ static int verify_poorly(struct det_test_memory *memory, void *argument)
 
     r = poor_open(&poor, memory, &control);
     if (r == 0)
-        r = det_runtime_start(poor.runtime, argument, "o-1", NULL, NULL, NULL);
+        r = det_runtime_start(poor.runtime, argument, "o-1", NULL, NULL, NULL, NULL);
     if (r == 0)
-        r = det_runtime_verify(poor.runtime, argument, "o-1", add_drift, &all, NULL);
+        r = det_runtime_verify(poor.runtime, argument, "o-1", add_drift, &all, NULL, NULL);
     assert_int_equal(all.count, 0);
     poor_close(&poor);
     return r;
 }
 
-static void without_memory_nothing_is_told(void **state)
+static void without_memory_nothing_is_reported(void **state)
 {
     struct det_machine *machine = order_machine(true);
 
@@ -281,13 +286,13 @@ static void without_memory_nothing_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_recorded_is_derived_again),
-        cmocka_unit_test(what_was_pruned_begins_at_the_snapshot),
-        cmocka_unit_test(another_state_is_told_with_its_sequence),
-        cmocka_unit_test(a_snapshot_that_is_not_what_the_events_say_is_told),
-        cmocka_unit_test(an_instance_begins_where_it_says),
-        cmocka_unit_test(errors_and_the_visitor_end_it),
-        cmocka_unit_test(without_memory_nothing_is_told),
+        cmocka_unit_test(verify_accepts_recorded_events),
+        cmocka_unit_test(verify_of_a_pruned_instance_starts_at_the_snapshot),
+        cmocka_unit_test(another_state_is_reported_with_its_sequence),
+        cmocka_unit_test(a_snapshot_that_differs_from_its_events_is_reported),
+        cmocka_unit_test(different_start_state_is_reported),
+        cmocka_unit_test(errors_and_the_visitor_end_the_verification),
+        cmocka_unit_test(without_memory_nothing_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* chain.c - writes the fields of a row into a BLAKE2b hash or a CRC-32C checksum.
+/* chain.c - feeds the fields of a row to a BLAKE2b hash or a CRC-32C checksum.
  *
  *     field --> 512 bytes on the stack --> full, or the end: hash or checksum
  *
- * Both get large pieces: a call for every few bytes would cost more than the bytes. */
+ * The buffer gives both large pieces, since a call costs more than a few bytes. */
 #include "store/chain.h"
 
 #include <sodium.h>
@@ -15,13 +15,14 @@
 #include "base/hash.h"
 #include "base/unset.h"
 
-_Static_assert(DET_CHAIN_SIZE == crypto_generichash_blake2b_BYTES, "a hash is as long as it is");
+_Static_assert(
+    DET_CHAIN_SIZE == crypto_generichash_blake2b_BYTES, "a hash has the size of the digest");
 
 struct writer {
     crypto_generichash_blake2b_state hash;
     size_t used;
     uint32_t checksum;
-    bool is_hash; /* else a checksum */
+    bool is_hash; /* false: a checksum */
     unsigned char piece[512];
 };
 
@@ -60,7 +61,8 @@ static void append_bytes(struct writer *writer, const void *bytes, size_t size)
     writer->used += size;
 }
 
-/* Most of what is put is a number or the length of a text: a store instead of a call. */
+/* Most fields are a number or the length of a text, which this writes with one store instead of a
+ * call. */
 static inline unsigned char *room_for(struct writer *writer, size_t size)
 {
     unsigned char *place;
@@ -72,7 +74,7 @@ static inline unsigned char *room_for(struct writer *writer, size_t size)
     return place;
 }
 
-/* Without a loop compilers see that it is one store. */
+/* Without a loop compilers merge this into one store. */
 static inline void store_word(unsigned char *place, uint32_t word)
 {
     place[0] = (unsigned char)word;
@@ -124,7 +126,7 @@ static uint32_t finish_checksum(struct writer *writer)
     return writer->checksum;
 }
 
-/* What heads of instances and of snapshots end with. */
+/* The last fields of heads of instances and of snapshots. */
 static void put_rest_of_head(struct writer *writer, const struct det_chain_head *head)
 {
     put_number(writer, head->visit);
@@ -141,7 +143,7 @@ void det_chain_prepare(void)
 {
     int r = sodium_init();
 
-    /* Should it fail, the portable code stays in use. */
+    /* If this fails, the portable code stays in use. */
     (void)r;
 }
 

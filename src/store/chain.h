@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* chain.h - the hash of an event and the checksum of a row, as docs/formats/sql_schema.md says.
- * Everything is given as it is stored: names, not ids; bytes, not structs. Allocates nothing. */
+/* chain.h - the hash of an event and the checksum of a row, as specified in
+ * docs/formats/sql_schema.md. All values are in their stored form: names, not ids; bytes, not
+ * structs. Allocates nothing. */
 #ifndef DET_STORE_CHAIN_H
 #define DET_STORE_CHAIN_H
 
@@ -20,7 +21,7 @@ struct det_chain_bytes {
     size_t size;
 };
 
-/* An event as it is stored. */
+/* An event in its stored form. */
 struct det_chain_event {
     const char *machine, *id; /* of the instance */
     uint64_t version, sequence, visit;
@@ -34,16 +35,16 @@ struct det_chain_event {
     struct det_chain_bytes payload;
 };
 
-/* How an instance began. */
+/* The start of an instance. */
 struct det_chain_start {
     const char *machine, *id;
     det_time at;
     uint64_t version;
-    const char *state; /* NULL: it is not recorded; then neither are version and data */
+    const char *state; /* NULL: the start is not recorded; version and data are then unset */
     struct det_chain_bytes data;
 };
 
-/* A head as it is stored, of an instance or of a snapshot. */
+/* The stored head of an instance or of a snapshot. */
 struct det_chain_head {
     const char *machine, *id;
     uint64_t version;
@@ -56,10 +57,10 @@ struct det_chain_head {
     struct det_chain_hash hash;
 };
 
-/* Lets the hash use what this processor has, which makes it three times as fast. Any number of
- * times, from any thread; without it all hashes are the same. */
+/* Enables the hash instructions of this processor, which are three times as fast. May be called
+ * repeatedly, from any thread; the results are the same without it. */
 void det_chain_prepare(void);
-/* The hash that a new instance has. */
+/* The hash of a new instance. */
 struct det_chain_hash det_chain_start(const struct det_chain_start *start);
 /* The hash of an event that follows `previous`. */
 struct det_chain_hash det_chain_next(
@@ -68,10 +69,10 @@ uint32_t det_chain_head_checksum(const struct det_chain_head *head);
 /* `history`: the names, separated by one space. */
 uint32_t det_chain_snapshot_checksum(
     const struct det_chain_head *head, const char *history, det_time taken_at);
-/* The hash of anything that follows `previous`: for chains of lines in a file. */
+/* The hash of any bytes that follow `previous`: for chains of lines in a file. */
 struct det_chain_hash det_chain_bytes(
     const struct det_chain_hash *previous, struct det_chain_bytes bytes);
-/* Which definition this is: 32 hexadecimal digits and a final 0, of its canonical text. */
+/* The fingerprint of a definition: 32 hexadecimal digits and a final 0, from its canonical text. */
 void det_chain_fingerprint(const char *spec, char target[33]);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* chain_test.c - hashes and checksums against numbers that another program computed from
- * docs/formats/sql_schema.md, and that each field counts. */
+/* chain_test.c - hashes and checksums compared with those of another implementation of
+ * docs/formats/sql_schema.md; every field changes them. */
 #include "store/chain.h"
 
 #include "lib/test.h"
@@ -90,7 +90,7 @@ static void assert_hash(struct det_chain_hash hash, const char *expected)
     assert_string_equal(text, expected);
 }
 
-static void a_new_instance_has_the_hash_that_the_format_says(void **state)
+static void hash_of_a_new_instance_matches_the_format(void **state)
 {
     struct det_chain_start unknown = { .machine = "order", .id = "order-42", .at = 1000 };
 
@@ -101,7 +101,7 @@ static void a_new_instance_has_the_hash_that_the_format_says(void **state)
         "58e53dd3534fe92378bfd5f5b9f63f37810bc07128ebd8cb82a36d99c7f30197");
 }
 
-static void each_field_of_a_start_counts(void **state)
+static void start_hash_depends_on_every_field(void **state)
 {
     struct det_chain_hash expected = start_hash(), hash;
     struct det_chain_start changed[7];
@@ -122,7 +122,7 @@ static void each_field_of_a_start_counts(void **state)
     }
 }
 
-static void an_event_has_the_hash_that_the_format_says(void **state)
+static void event_hash_matches_the_format(void **state)
 {
     struct det_chain_hash start = start_hash();
     struct det_chain_event event = full_event();
@@ -154,7 +154,7 @@ static void a_large_payload_goes_through_whole(void **state)
         "94185db1fd904f00927cae32f8018b9c42f956a824a911b9d3da54118338b193");
 }
 
-static void each_field_of_an_event_counts(void **state)
+static void event_hash_depends_on_every_field(void **state)
 {
     struct det_chain_hash start = start_hash(), other = start;
     struct det_chain_event event = full_event(), changed[16];
@@ -188,7 +188,7 @@ static void each_field_of_an_event_counts(void **state)
     assert_memory_not_equal(hash.bytes, expected.bytes, DET_CHAIN_SIZE);
 }
 
-static void a_head_has_the_checksum_that_the_format_says(void **state)
+static void head_checksum_matches_the_format(void **state)
 {
     struct det_chain_head head = some_head();
 
@@ -200,7 +200,7 @@ static void a_head_has_the_checksum_that_the_format_says(void **state)
     assert_int_equal(det_chain_head_checksum(&head), 0x1d96cd0a);
 }
 
-static void a_snapshot_has_the_checksum_that_the_format_says(void **state)
+static void snapshot_checksum_matches_the_format(void **state)
 {
     struct det_chain_head head = some_head();
 
@@ -221,7 +221,7 @@ static void a_definition_is_known_by_its_text(void **state)
     assert_string_equal(fingerprint, "ea769ed29e0a2267dc4d0ed524c9a5a0");
 }
 
-static void the_hash_is_the_same_whatever_the_processor_has(void **state)
+static void hash_is_independent_of_the_processor(void **state)
 {
     struct det_chain_event event = full_event();
     struct det_chain_hash start = start_hash(), before, after;
@@ -237,14 +237,14 @@ static void the_hash_is_the_same_whatever_the_processor_has(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_hash_is_the_same_whatever_the_processor_has),
-        cmocka_unit_test(a_new_instance_has_the_hash_that_the_format_says),
-        cmocka_unit_test(each_field_of_a_start_counts),
-        cmocka_unit_test(an_event_has_the_hash_that_the_format_says),
+        cmocka_unit_test(hash_is_independent_of_the_processor),
+        cmocka_unit_test(hash_of_a_new_instance_matches_the_format),
+        cmocka_unit_test(start_hash_depends_on_every_field),
+        cmocka_unit_test(event_hash_matches_the_format),
         cmocka_unit_test(a_large_payload_goes_through_whole),
-        cmocka_unit_test(each_field_of_an_event_counts),
-        cmocka_unit_test(a_head_has_the_checksum_that_the_format_says),
-        cmocka_unit_test(a_snapshot_has_the_checksum_that_the_format_says),
+        cmocka_unit_test(event_hash_depends_on_every_field),
+        cmocka_unit_test(head_checksum_matches_the_format),
+        cmocka_unit_test(snapshot_checksum_matches_the_format),
         cmocka_unit_test(a_definition_is_known_by_its_text),
     };
 

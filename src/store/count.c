@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* count.c - counts by machine and state. There are few of them, so they are searched linearly. */
+/* count.c - counts by machine and state, in an array that is searched linearly. */
 #include <detent/tool/store.h>
 
 #include "store/count.h"
@@ -27,7 +27,7 @@ static struct det_store_counted *rows_of(struct det_count *count, size_t *ret_si
     return (struct det_store_counted *)(void *)count->rows.data;
 }
 
-/* A state that is NULL comes before the others. */
+/* The state NULL sorts first. */
 static int compare_states(const char *left, const char *right)
 {
     if (!left || !right)
@@ -43,7 +43,8 @@ static int compare_counts(const void *left, const void *right)
     return r ? r : compare_states(a->state, b->state);
 }
 
-/* NULL: no memory. It is valid until the next one. */
+/* The row of a machine and state, created if necessary; NULL: no memory. Valid until the next
+ * call. */
 static struct det_store_counted *row_of(
     struct det_count *count, const char *machine, const char *state)
 {
@@ -89,7 +90,7 @@ int det_count_add(struct det_count *count, const struct det_store_counted *row)
     return 0;
 }
 
-int det_count_tell(
+int det_count_report(
     struct det_count *count, int (*visit)(void *context, const struct det_store_counted *row),
     void *context)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* document.c - the fields at the top of a document.
+/* document.c - parses the top-level fields of a document.
  *
  * A document is read once, token by token, into canonical bytes that are equal when the values are:
  *
  *     null true false     '0' 't' 'f'
- *     -12.50              'n' '-' "125" 'e' -1 END        its digits without zeros around them, and
- *                                                         8 bytes of exponent
+ *     -12.50              'n' '-' "125" 'e' -1 END        digits without outer zeros, and 8 bytes
+ *                                                         of exponent
  *     0                   'n' '0' END
  *     "text"              '"' the text without escapes END
  *     [1,2]               '[' each ']'
@@ -23,16 +23,16 @@
 #include "base/memory.h"
 #include "record/json.h"
 
-#define END          ((char)0xff) /* not in UTF-8 */
+#define END          ((char)0xff) /* never in UTF-8 */
 #define CAPACITY_MIN 16u
-#define EXPONENT_MAX 1000000000000000 /* beyond it numbers are compared as texts */
+#define EXPONENT_MAX 1000000000000000 /* larger exponents are compared as text */
 
 /* A walk through a document. */
 struct reading {
     struct det_document_fields *fields;
     const char *text;
     unsigned depth;
-    /* Of each that is open: where its bytes begin, and for an object which its first member is. */
+    /* For each open object or array: the start of its bytes, and for an object its first member. */
     struct {
         size_t place, first;
         bool is_object;
@@ -74,7 +74,7 @@ static void put_string(struct det_buffer *canonical, struct det_view escaped)
     det_buffer_append_char(canonical, END);
 }
 
-/* Of a number whose syntax is right: its digits before and behind the point, and its exponent. */
+/* A valid number: digits before and after the point, and the exponent. */
 struct number {
     struct det_view whole, fraction;
     int64_t exponent;
@@ -123,7 +123,7 @@ static struct number read_number(struct det_view text)
     return number;
 }
 
-/* Without the zeros around its digits: those at the right end go into the exponent. */
+/* Removes leading and trailing zeros; removed trailing zeros increase the exponent. */
 static void trim_number(struct number *number)
 {
     struct det_view *whole = &number->whole, *fraction = &number->fraction;
@@ -190,12 +190,12 @@ static int put_key(struct reading *reading, struct det_view key)
     put_string(&fields->canonical, key);
     if (det_buffer_status(&fields->canonical) < 0)
         return DET_ERR_NO_MEMORY;
-    /* Without END, so that who is part of the other comes first. */
+    /* Without END, so that a prefix sorts first. */
     field->key_size = fields->canonical.size - field->place - 1;
     return 0;
 }
 
-/* A value begins, or has ended, here in the text: that of the newest member, when it is one's. */
+/* Notes where a value begins or ends in the text, if it is the value of the newest member. */
 static void value_begins(struct reading *reading, size_t offset)
 {
     struct det_document_fields *fields = reading->fields;
@@ -223,7 +223,7 @@ static int by_key(const void *left, const void *right)
     return det_document_compare_bytes(a->bytes, a->key_size, b->bytes, b->key_size);
 }
 
-/* Whether they were in order already. */
+/* True if the fields were already sorted. */
 static bool sort_fields(struct det_document_fields *fields, size_t first)
 {
     bool is_sorted = true;
@@ -246,13 +246,13 @@ static int find_double(
 
         if (by_key(field - 1, field) == 0)
             return det_error_set(
-                reterr, DET_ERR_INVALID, "the field \"%.*s\" is there twice; give it once",
+                reterr, DET_ERR_INVALID, "duplicate field \"%.*s\"",
                 field->key.size < 100 ? (int)field->key.size : 100, field->key.data);
     }
     return 0;
 }
 
-/* The bytes of the members, which begin at `place`, in the order of the members. */
+/* Moves the bytes of the members, which begin at `place`, into the order of the members. */
 static int move_bytes(struct det_document_fields *fields, size_t first, size_t place)
 {
     char *target = fields->canonical.data + place;
@@ -272,7 +272,7 @@ static int move_bytes(struct det_document_fields *fields, size_t first, size_t p
     return 0;
 }
 
-/* An object ends: of one that is in another only the bytes are kept. */
+/* Ends an object: of a nested one only the bytes are kept. */
 static int end_object(struct reading *reading, size_t offset, struct det_error *reterr)
 {
     struct det_document_fields *fields = reading->fields;
@@ -345,7 +345,7 @@ static int take_token(
 {
     if (!reading->depth && token->kind != DET_JSON_OBJECT)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "it is not a JSON object; write {\"name\": value, ...}");
+            reterr, DET_ERR_INVALID, "not a JSON object; write {\"name\": value, ...}");
     switch (token->kind) {
     case DET_JSON_OBJECT:
     case DET_JSON_ARRAY:
@@ -392,7 +392,7 @@ int det_document_fields_read(
     }
     if (r < 0)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "it is not JSON, at byte %zu: %s", error.offset, error.text);
+            reterr, DET_ERR_INVALID, "not JSON, at byte %zu: %s", error.offset, error.text);
     return det_buffer_status(&fields->canonical);
 }
 

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* document_check.c - verifies the documents of a store and their deltas through the store's own
- * operations, page by page, so that it is the same for all drivers. */
+ * operations, page by page, for all drivers. */
 #include <stdio.h>
 
 #include "store/document.h"
@@ -17,9 +17,9 @@ struct checking {
     struct det_document_fields fields;
     struct det_document_position position; /* of the page */
     char last[DET_DOCUMENT_ID_MAX + 1];    /* the id of the last document */
-    uint64_t next;                         /* sync id */
-    size_t count;                          /* in the page */
-    int answer;                            /* of the visitor, when it ended it */
+    uint64_t next;                         /* the expected sync id */
+    size_t count;                          /* number of items in the page */
+    int answer;                            /* return value of the visitor that ended the walk */
 };
 
 static int report_finding(struct checking *checking, const char *text)
@@ -29,7 +29,7 @@ static int report_finding(struct checking *checking, const char *text)
     return checking->answer;
 }
 
-static int look_at_document(void *context, const struct det_document *row)
+static int inspect_document(void *context, const struct det_document *row)
 {
     struct checking *checking = context;
     struct det_error error = { 0 };
@@ -46,11 +46,11 @@ static int look_at_document(void *context, const struct det_document *row)
     (void)snprintf(
         text, sizeof text, "the document %s %s, %s: %s", row->kind, row->id,
         det_document_role_name(row->role),
-        r < 0 ? error.text : "its version or sync id was never given");
+        r < 0 ? error.text : "its version or sync id is too high");
     return report_finding(checking, text);
 }
 
-static int look_at_delta(void *context, const struct det_delta *row)
+static int inspect_delta(void *context, const struct det_delta *row)
 {
     struct checking *checking = context;
     struct det_error error = { 0 };
@@ -58,7 +58,7 @@ static int look_at_delta(void *context, const struct det_delta *row)
     int r;
 
     checking->count++;
-    /* Some may have been compacted since the page before. */
+    /* Deltas may have been compacted since the last page. */
     if (checking->next < checking->position.oldest)
         checking->next = checking->position.oldest;
     r = det_document_fields_read(&checking->fields, row->text, row->size, &error);
@@ -83,7 +83,7 @@ static int check_documents(struct checking *checking)
     do {
         checking->count = 0;
         r = det_store_documents_list(
-            checking->store, &query, look_at_document, checking, &checking->position);
+            checking->store, &query, inspect_document, checking, &checking->position);
         query.after_id = checking->last;
     } while (r == 0 && checking->count >= PAGE_ROWS);
     return r;
@@ -97,18 +97,18 @@ static int check_deltas(struct checking *checking)
     do {
         checking->count = 0;
         r = det_store_documents_deltas(
-            checking->store, &query, look_at_delta, checking, &checking->position);
+            checking->store, &query, inspect_delta, checking, &checking->position);
         query.after = checking->next - 1;
     } while (r == 0 && checking->count >= PAGE_ROWS);
     if (r == 0 && checking->next < checking->position.oldest)
         checking->next = checking->position.oldest;
     if (r == 0 && checking->next != checking->position.latest + 1)
         r = report_finding(
-            checking, "the newest deltas of documents are not those that were given");
+            checking, "the newest deltas of documents do not match the position of the store");
     return r;
 }
 
-/* What is too damaged to be read is a finding. */
+/* Reports a document that is too damaged to be read as a finding. */
 static int excuse_damage(struct checking *checking, int r, const char *text)
 {
     return r == DET_ERR_CORRUPT && !checking->answer ? report_finding(checking, text) : r;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* document_delta.c - what is different between two documents: both have their fields in the order
- * of their names, so it is one walk through both for each kind of difference. */
+/* document_delta.c - the difference of two documents. Both have sorted fields, so each kind of
+ * difference takes one walk through both. */
 #include "store/document.h"
 
-/* What is different. */
+/* The kinds of difference. */
 
 enum difference {
     ADDED,
@@ -45,7 +45,7 @@ static void write_value(struct writing *writing, struct det_view value)
     det_buffer_append(writing->text, value.data, value.size);
 }
 
-/* `old` is what a modified one was; else NULL. */
+/* `old` is the previous value of a modified field; else NULL. */
 static void write_field(
     struct writing *writing, enum difference difference, const struct det_document_field *field,
     const struct det_document_field *old)
@@ -64,7 +64,7 @@ static void write_field(
     det_buffer_append_char(writing->text, '}');
 }
 
-/* Which of the two comes first: < 0 the old one, > 0 the new one, 0 they are of one name. */
+/* Order of two fields: < 0: the old one first, > 0: the new one first, 0: equal names. */
 static int compare_names(
     const struct det_document_fields *old, size_t i, const struct det_document_fields *new,
     size_t k)

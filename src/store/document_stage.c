@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* document_stage.c - one call of `save`: from the documents to the changes that a driver writes. */
+/* document_stage.c - one call of `save`: computes the changes that a driver writes. */
 #include "store/document.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "record/json.h"
 
 #define ROLE_COUNT (DET_DOCUMENT_SPEC + 1)
-/* An id, a kind and a role, a line feed behind each of the first two. */
+/* An id, a kind and a role, with a line feed after the first two. */
 #define NAME_SIZE (DET_DOCUMENT_ID_MAX + DET_DOCUMENT_KIND_MAX + 4)
 
 _Static_assert(DET_DOCUMENT_DEPTH + 2 == DET_JSON_DEPTH_MAX, "so that deltas can be read");
@@ -57,14 +58,14 @@ int det_document_range(
 {
     *ret_low = later_of(later_of(later_of("", query->id), query->below), query->after_id);
     if (query->id) {
-        /* No id has control characters. */
+        /* Ids have no control characters. */
         det_buffer_append_text(high, query->id);
         det_buffer_append_char(high, 1);
     } else if (query->below) {
         det_buffer_append_text(high, query->below);
         det_buffer_append_char(high, '/' + 1);
     } else {
-        /* The last character that there is, as often as an id could have it. */
+        /* Appends the last Unicode character as often as an id can contain it. */
         for (int i = 0; i < DET_DOCUMENT_ID_MAX / 4; i++)
             det_buffer_append_text(high, "\xf4\x8f\xbf\xbf");
         det_buffer_append_char(high, 1);
@@ -99,7 +100,7 @@ static int check_save(const struct det_document_save *save, struct det_error *re
     if (!is_kind(save->kind))
         return det_error_set(
             reterr, DET_ERR_INVALID,
-            "\"%.100s\" is not the kind of a document; use 1 to %d of [A-Za-z0-9._-]",
+            "\"%.100s\" is not a valid kind of document; use 1 to %d of [A-Za-z0-9._-]",
             save->kind ? save->kind : "", DET_DOCUMENT_KIND_MAX);
     if (!is_id(save->id))
         return det_error_set(
@@ -109,11 +110,11 @@ static int check_save(const struct det_document_save *save, struct det_error *re
             save->kind, DET_DOCUMENT_ID_MAX);
     if ((unsigned)save->role >= ROLE_COUNT)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "%s %s: %u is no role", save->kind, save->id,
+            reterr, DET_ERR_INVALID, "%s %s: the role %u is unknown", save->kind, save->id,
             (unsigned)save->role);
     if (!save->is_drop && (!save->text || save->size > DET_DOCUMENT_MAX))
         return det_error_set(
-            reterr, DET_ERR_INVALID, "%s %s: the document has %zu byte%s, and may have 2 to %d",
+            reterr, DET_ERR_INVALID, "%s %s: the document has %zu byte%s; the limit is 2 to %d",
             save->kind, save->id, save->size, det_plural(save->size), DET_DOCUMENT_MAX);
     return 0;
 }
@@ -122,7 +123,7 @@ static int check_save(const struct det_document_save *save, struct det_error *re
 
 static int no_memory(struct det_error *reterr)
 {
-    return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory to save documents");
+    return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory: cannot save documents");
 }
 
 static void write_name(const struct det_document_save *save, char target[NAME_SIZE])
@@ -242,7 +243,7 @@ int det_document_stage_fill(
 
 /* Judging. */
 
-/* Puts the document before a reason. */
+/* Prepends the name of the document to a reason. */
 static int name_it(
     const struct det_document_save *save, int code, const struct det_error *error,
     struct det_error *reterr)
@@ -262,8 +263,8 @@ static int check_expected(
         return 0;
     (void)det_error_set(
         reterr, DET_ERR_CONFLICT,
-        "%s %s, %s: its version is %llu, not %llu; read it again, then decide", save->kind,
-        save->id, det_document_role_name(save->role), (unsigned long long)cell->version,
+        "%s %s, %s: the version is %llu, not %llu; read the document again", save->kind, save->id,
+        det_document_role_name(save->role), (unsigned long long)cell->version,
         (unsigned long long)save->expected);
     if (reterr) {
         reterr->expected = save->expected;
@@ -272,7 +273,7 @@ static int check_expected(
     return DET_ERR_CONFLICT;
 }
 
-/* Reads what is, and what is to be, and whether that is the same. */
+/* Compares the existing and the requested document of a cell. */
 static int compare_cells(
     struct det_document_stage *stage, const struct det_document_save *save,
     const struct det_document_cell *cell, bool *ret_is_same, struct det_error *reterr)
@@ -287,11 +288,11 @@ static int compare_cells(
         return 0;
     if (!save->is_drop)
         r = det_document_fields_read(&stage->new, save->text, save->size, reterr);
-    /* What is modified stands two levels deeper in the delta. */
+    /* A modified value is nested two levels deeper in the delta. */
     if (r == 0 && !save->is_drop && stage->new.depth > DET_DOCUMENT_DEPTH)
         r = det_error_set(
-            reterr, DET_ERR_INVALID, "it is %u levels deep; make it flatter, at most %d",
-            stage->new.depth, DET_DOCUMENT_DEPTH);
+            reterr, DET_ERR_INVALID, "%u levels deep; use at most %d", stage->new.depth,
+            DET_DOCUMENT_DEPTH);
     if (r < 0 || !is_there)
         return r;
     r = det_document_fields_read(&stage->old, cell->text, cell->size, reterr);
@@ -301,7 +302,7 @@ static int compare_cells(
     return 0;
 }
 
-/* The delta of what was just compared. */
+/* Writes the delta of the fields compared last. */
 static int write_change(
     struct det_document_stage *stage, const struct det_document_save *save,
     const struct det_document_cell *cell, struct det_document_changed *changed)
@@ -329,6 +330,7 @@ static void change_cell(
     struct det_document_cell *cell, const struct det_document_save *save, uint64_t sync,
     det_time now)
 {
+    det_assert(cell->is_there || !save->is_drop);
     cell->is_changed = true;
     if (!cell->is_there)
         cell->created_at = now;
@@ -340,7 +342,7 @@ static void change_cell(
     cell->size = save->is_drop ? 0 : save->size;
 }
 
-static int judge_one(
+static int validate_one(
     struct det_document_stage *stage, size_t index, uint64_t sync, det_time now,
     struct det_error *reterr)
 {
@@ -371,7 +373,7 @@ static int judge_one(
     return 0;
 }
 
-/* It is what it was in the other store. */
+/* Keeps version and times of an imported document. */
 static void take_over(struct det_document_stage *stage, struct det_document_cell *cell)
 {
     cell->version = stage->changes[0].version = stage->restored->version;
@@ -379,19 +381,21 @@ static void take_over(struct det_document_stage *stage, struct det_document_cell
     cell->updated_at = stage->restored->updated_at;
 }
 
-int det_document_stage_judge(
+int det_document_stage_validate(
     struct det_document_stage *stage, uint64_t latest, det_time now, struct det_error *reterr)
 {
     int r = 0;
 
+    det_assert(stage->change_count == 0 && stage->base == 0 && stage->latest == 0);
     stage->drops_deltas = stage->floor > latest;
     stage->base = stage->drops_deltas ? stage->floor : latest;
     for (size_t i = 0; r == 0 && i < stage->save_count; i++) {
         if (!stage->restored || !stage->cells[i]->is_there)
-            r = judge_one(stage, i, stage->base + stage->change_count + 1, now, reterr);
+            r = validate_one(stage, i, stage->base + stage->change_count + 1, now, reterr);
     }
     if (stage->change_count && stage->restored)
         take_over(stage, stage->cells[0]);
+    det_assert(stage->change_count <= stage->save_count);
     stage->latest = stage->base + stage->change_count;
     return r;
 }

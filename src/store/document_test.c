@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* document_test.c - fields of documents, what is different between two, and one call of save: by
- * hand, and random ones beside a model that knows what was meant. */
+/* document_test.c - fields of documents, differences of two, and one call of save: written
+ * examples, and random ones compared with a model. */
 #include "store/document.h"
 
 #include "lib/test.h"
@@ -89,7 +89,7 @@ static void values_of_different_kinds_are_different(void **state)
                 fail_msg("%s and %s", values[i], values[k]);
 }
 
-static void members_have_no_order_and_elements_have_one(void **state)
+static void member_order_is_ignored_and_element_order_matters(void **state)
 {
     (void)state;
     assert_true(
@@ -98,7 +98,7 @@ static void members_have_no_order_and_elements_have_one(void **state)
         "[{\"b\":1,\"a\":[{\"d\":1,\"c\":2}]}]", "[{\"a\":[{\"c\":2,\"d\":1}],\"b\":1}]"));
     assert_false(are_equal_values("[1,2]", "[2,1]"));
     assert_false(are_equal("{\"a\":1,\"b\":2}", "{\"a\":2,\"b\":1}"));
-    /* A name that is the beginning of another one. */
+    /* A name that is a prefix of another one. */
     assert_true(are_equal("{\"ab\":1,\"a\":2}", "{\"a\":2,\"ab\":1}"));
     assert_false(are_equal("{\"ab\":1}", "{\"a\":1}"));
 }
@@ -122,7 +122,7 @@ static void assert_delta(const char *old, const char *new, const char *expected)
     det_document_fields_deinit(&b);
 }
 
-static void a_delta_has_what_is_different(void **state)
+static void delta_contains_the_differences(void **state)
 {
     (void)state;
     assert_delta(NULL, "{}", "{}");
@@ -140,18 +140,18 @@ static void a_delta_has_what_is_different(void **state)
     assert_delta("{\"\":1}", "{\"\":\"\"}", "{\"modified\":{\"\":{\"old\":1,\"new\":\"\"}}}");
 }
 
-static void what_is_no_document_is_refused_with_a_reason(void **state)
+static void invalid_document_is_refused_with_a_reason(void **state)
 {
     static const struct {
         const char *text, *reason;
     } bad[] = {
-        { "", "it is not JSON, at byte 0" },
-        { "[1]", "it is not a JSON object" },
-        { "3", "it is not a JSON object" },
-        { "{\"a\":1", "it is not JSON, at byte 6" },
-        { "{\"a\":1,\"b\":2,\"a\":3}", "the field \"a\" is there twice; give it once" },
-        { "{\"a\":1,\"\\u0061\":3}", "is there twice" },
-        { "{\"x\":[{\"q\":1,\"b\":2,\"q\":3}]}", "the field \"q\" is there twice" },
+        { "", "not JSON, at byte 0" },
+        { "[1]", "not a JSON object" },
+        { "3", "not a JSON object" },
+        { "{\"a\":1", "not JSON, at byte 6" },
+        { "{\"a\":1,\"b\":2,\"a\":3}", "duplicate field \"a\"" },
+        { "{\"a\":1,\"\\u0061\":3}", "duplicate field" },
+        { "{\"x\":[{\"q\":1,\"b\":2,\"q\":3}]}", "duplicate field \"q\"" },
     };
     struct det_document_fields fields;
     struct det_error error;
@@ -173,7 +173,7 @@ static void what_is_no_document_is_refused_with_a_reason(void **state)
     det_document_fields_deinit(&fields);
 }
 
-/* Random documents: a model that knows what each value is, whatever it is spelled like. */
+/* Random documents: a model of the values, independent of their spelling. */
 
 #define MEMBERS 4
 
@@ -193,7 +193,7 @@ static const char *const leaves[][3] = {
     { "\"\xf0\x9f\x98\x80\"", "\"\\ud83d\\ude00\"", "\"\\uD83D\\uDE00\"" },
 };
 
-/* A value in a plain form, by which two are compared, and spelled in some way. */
+/* A value in a plain form, for comparison, and in some spelling. */
 struct spelling {
     uint64_t style; /* the chance by which it is spelled */
     char plain[TEXT_MAX], text[TEXT_MAX];
@@ -315,7 +315,7 @@ static void expect(const char **place, const char *text)
     *place += length;
 }
 
-/* As it was spelled, but names may be escaped. */
+/* Expects the original spelling, but names may be escaped. */
 static void expect_name(const char **place, uint32_t at)
 {
     static const char *const escaped[MEMBERS] = { "\"\\u0061\":", "\"a\\u0061\":", "\"b\":",
@@ -364,7 +364,7 @@ static void check_delta(
     assert_int_equal(*place, 0);
 }
 
-static void random_documents_differ_where_their_models_do(void **state)
+static void random_document_deltas_match_their_models(void **state)
 {
     static char old_text[4 * TEXT_MAX], new_text[4 * TEXT_MAX];
     static char spelled_old[MEMBERS][TEXT_MAX], spelled_new[MEMBERS][TEXT_MAX];
@@ -400,8 +400,8 @@ static void random_documents_differ_where_their_models_do(void **state)
     det_document_fields_deinit(&b);
 }
 
-/* Whatever the bytes are: an answer, and no document that is none. */
-static void bytes_that_are_anything_are_read_or_refused(void **state)
+/* Any bytes are read as a valid document or refused. */
+static void arbitrary_bytes_are_read_or_refused(void **state)
 {
     static const char alphabet[] = "{}[]\",:\\u0aeE1.-+ntf \xc3\xa4\xff\n";
     struct det_document_fields fields;
@@ -448,7 +448,7 @@ static int save_in(struct det_test_memory *memory, void *argument)
     if (r == 0)
         r = det_document_stage_fill(&stage, stage.cells[1], &row);
     if (r == 0)
-        r = det_document_stage_judge(&stage, 20, 5, NULL);
+        r = det_document_stage_validate(&stage, 20, 5, NULL);
     if (r == 0) {
         det_document_stage_answer(&stage, saved);
         assert_int_equal(stage.change_count, 3);
@@ -461,13 +461,13 @@ static int save_in(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void a_call_without_memory_says_so(void **state)
+static void document_save_call_reports_failed_allocations(void **state)
 {
     (void)state;
     det_test_each_failure(save_in, NULL);
 }
 
-static void a_stored_document_that_is_none_is_told(void **state)
+static void damaged_stored_document_is_reported(void **state)
 {
     const struct det_document_save save = {
         .kind = "link", .id = "a", .role = DET_DOCUMENT_SPEC, .text = "{}", .size = 2
@@ -479,12 +479,12 @@ static void a_stored_document_that_is_none_is_told(void **state)
     (void)state;
     assert_int_equal(det_document_stage_open(&stage, NULL, &save, 1, &error), 0);
     assert_int_equal(det_document_stage_fill(&stage, stage.cells[0], &row), 0);
-    assert_int_equal(det_document_stage_judge(&stage, 1, 1, &error), DET_ERR_CORRUPT);
+    assert_int_equal(det_document_stage_validate(&stage, 1, 1, &error), DET_ERR_CORRUPT);
     assert_non_null(strstr(error.text, "link a, spec: "));
     det_document_stage_close(&stage);
 }
 
-static void names_are_found_again(void **state)
+static void document_roles_and_changes_are_found_by_name(void **state)
 {
     enum det_document_role role;
     enum det_document_change change;
@@ -514,14 +514,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_equal_by_value),
         cmocka_unit_test(values_of_different_kinds_are_different),
-        cmocka_unit_test(members_have_no_order_and_elements_have_one),
-        cmocka_unit_test(a_delta_has_what_is_different),
-        cmocka_unit_test(what_is_no_document_is_refused_with_a_reason),
-        cmocka_unit_test(random_documents_differ_where_their_models_do),
-        cmocka_unit_test(bytes_that_are_anything_are_read_or_refused),
-        cmocka_unit_test(a_call_without_memory_says_so),
-        cmocka_unit_test(a_stored_document_that_is_none_is_told),
-        cmocka_unit_test(names_are_found_again),
+        cmocka_unit_test(member_order_is_ignored_and_element_order_matters),
+        cmocka_unit_test(delta_contains_the_differences),
+        cmocka_unit_test(invalid_document_is_refused_with_a_reason),
+        cmocka_unit_test(random_document_deltas_match_their_models),
+        cmocka_unit_test(arbitrary_bytes_are_read_or_refused),
+        cmocka_unit_test(document_save_call_reports_failed_allocations),
+        cmocka_unit_test(damaged_stored_document_is_reported),
+        cmocka_unit_test(document_roles_and_changes_are_found_by_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* documents.c - the public operations on documents, and following their changes. */
+/* documents.c - the public operations on documents, and the follower. */
 #include <detent/tool/documents.h>
 
 #include "base/assert.h"
@@ -9,7 +9,7 @@
 
 #define FOLLOW_DEFAULT 100
 
-/* What a walk is ended with by ourselves. */
+/* Ends a walk from within. */
 #define ENDED 1
 
 static const struct det_document_query all = { 0 };
@@ -97,10 +97,10 @@ int det_store_documents_compact(
 struct following {
     struct det_store *store;
     const struct det_documents_follower *follower;
-    struct det_document_position at; /* of the moment that is looked at */
+    struct det_document_position at; /* position of the snapshot */
     struct det_documents_followed so_far;
-    bool is_ended; /* by ourselves */
-    bool is_told;  /* that all documents follow */
+    bool is_ended;    /* the walk was ended by this file */
+    bool is_reported; /* `begin` was called */
 };
 
 static bool is_behind(const struct following *following)
@@ -149,19 +149,19 @@ static int give_deltas(struct following *following)
         following->store, &query, follow_delta, following, &following->at);
     if (r == ENDED && following->is_ended)
         return 0;
-    /* What it does not want it need not be shown again. */
+    /* Skip changes that the query does not select. */
     following->so_far.position =
         follower->position > following->at.latest ? follower->position : following->at.latest;
     return r;
 }
 
-static int tell_begin(struct following *following)
+static int report_begin(struct following *following)
 {
     const struct det_documents_follower *follower = following->follower;
 
-    if (following->is_told)
+    if (following->is_reported)
         return 0;
-    following->is_told = true;
+    following->is_reported = true;
     return follower->begin ? follower->begin(follower->context, following->at.latest) : 0;
 }
 
@@ -170,7 +170,7 @@ static int follow_document(void *context, const struct det_document *document)
     struct following *following = context;
     int r;
 
-    r = tell_begin(following);
+    r = report_begin(following);
     if (r != 0)
         return r;
     following->so_far.count++;
@@ -186,7 +186,7 @@ static int give_all(struct following *following)
     r = det_store_documents_list(
         following->store, &query, follow_document, following, &following->at);
     if (r == 0)
-        r = tell_begin(following);
+        r = report_begin(following);
     following->so_far.position = following->at.latest;
     return r;
 }

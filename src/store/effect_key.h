@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* effect_key.h - the key of an effect: docs/effects.md says what it is for.
+/* effect_key.h - the key of an effect; docs/effects.md describes its use.
  *
  *     <store>/<machine>/<instance>/<sequence>/<index>
  *
- * <store> are the first 16 digits of the identity of the store that the effect was asked for in.
- * An effect that was attempted keeps its key:
+ * <store> is the first 16 digits of the identity of the store in which the effect was requested.
+ * An attempted effect keeps its key:
  *
- * - Rows from before keys had <store> do not have it. The highest bit of the index, as it is
- *   stored, tells the two apart.
- * - A row that was imported has the digits of the other store in `origin`. */
+ * - Rows of older versions have a key without <store>. The highest bit of the stored index
+ *   distinguishes the two forms.
+ * - An imported row has the digits of the other store in `origin`. */
 #ifndef DET_STORE_EFFECT_KEY_H
 #define DET_STORE_EFFECT_KEY_H
 
@@ -19,15 +19,15 @@
 #include <detent/driver/store.h>
 
 #define DET_KEY_HAS_STORE 0x8000u
-#define DET_KEY_STORE     (DET_ORIGIN_SIZE - 1) /* digits */
+#define DET_KEY_STORE     (DET_ORIGIN_SIZE - 1) /* digits of <store> */
 
-/* As stored: that of an effect which is asked for now. */
+/* The stored index of a new effect. */
 static inline uint16_t det_effect_index(const struct det_store *store, uint16_t index)
 {
     return (uint16_t)(store->identity[0] ? index | DET_KEY_HAS_STORE : index);
 }
 
-/* The store that the key of a row names: 16 digits, and more if it is this one; "": none. */
+/* <store> of a row's key: 16 digits, or the whole identity if it is this store; "": none. */
 static inline const char *det_effect_store(
     const struct det_store *store, const struct det_store_effect *row)
 {
@@ -36,7 +36,7 @@ static inline const char *det_effect_store(
     return row->origin[0] ? row->origin : store->identity;
 }
 
-/* As snprintf() does. */
+/* Like snprintf(). */
 static inline int det_effect_key(
     char *target, size_t capacity, const struct det_store *store, const char *machine,
     const char *id, const struct det_store_effect *row)

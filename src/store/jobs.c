@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs.c - which jobs, claims and firings are valid, and the names of the states. */
+/* jobs.c - validates jobs, claims and firings, and converts the names of states. */
 #include "store/jobs.h"
 
 #include <string.h>
@@ -44,7 +44,7 @@ int det_jobs_check_name(const char *name)
     return 0;
 }
 
-int det_jobs_check_put(const struct det_job_put *job)
+static int check_put(const struct det_job_put *job)
 {
     if (det_jobs_check_name(job->queue) < 0 || det_jobs_check_name(job->task) < 0)
         return DET_ERR_INVALID;
@@ -65,7 +65,7 @@ int det_jobs_check_restored(const struct det_job_row *job, struct det_job_row *r
     ret->reason = job->reason ? job->reason : "";
     ret->state = job->state == DET_JOB_RUNNING ? DET_JOB_QUEUED : job->state;
     ret->due_at = job->state == DET_JOB_DELAYED ? job->due_at : 0;
-    r = det_jobs_check_put(&put);
+    r = check_put(&put);
     if (r < 0)
         return r;
     return has_ended == (job->ended_at > 0) && job->ended_at >= 0 && job->submitted_at >= 0 &&
@@ -118,7 +118,7 @@ bool det_jobs_check_puts(const struct det_job_put *jobs, size_t count, struct de
 
     det_assert(!count || (jobs && ret));
     for (size_t i = 0; i < count; i++) {
-        ret[i] = (struct det_job_place){ .result = det_jobs_check_put(&jobs[i]) };
+        ret[i] = (struct det_job_place){ .result = check_put(&jobs[i]) };
         is_any = is_any || ret[i].result == 0;
     }
     return is_any;
@@ -145,5 +145,5 @@ int det_jobs_check_firing(const struct det_job_firing *firing)
         return r;
     if (firing->next_at < 0 || firing->last_at < 0)
         return DET_ERR_INVALID;
-    return firing->job ? det_jobs_check_put(firing->job) : 0;
+    return firing->job ? check_put(firing->job) : 0;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs.h - what the jobs of all drivers have in common: which are valid, and the names of their
- * states. */
+/* jobs.h - the common part of jobs for all drivers: validation, and the names of states. */
 #ifndef DET_STORE_JOBS_H
 #define DET_STORE_JOBS_H
 
@@ -11,12 +10,11 @@
 #include "base/text.h"
 #include "store/store.h"
 
-/* Others come between two of these. */
+/* Jobs are deleted in batches of this size; other transactions run between two batches. */
 #define DET_JOBS_FORGOTTEN_AT_ONCE 500
 
 /* 0 or DET_ERR_INVALID. */
 DET_MUST_CHECK int det_jobs_check_name(const char *name);
-DET_MUST_CHECK int det_jobs_check_put(const struct det_job_put *job);
 /* A call of `put`: an item of a group commit. */
 struct det_jobs_put_call {
     const struct det_job_put *jobs;
@@ -24,18 +22,18 @@ struct det_jobs_put_call {
     struct det_job_place *ret;
 };
 
-/* Sets the results of all to 0 or DET_ERR_INVALID; whether one of them is 0. */
+/* Sets each result to 0 or DET_ERR_INVALID; returns true if one of them is 0. */
 bool det_jobs_check_puts(const struct det_job_put *jobs, size_t count, struct det_job_place *ret);
-/* Whether it asks for what the row has: the task and the body. */
+/* True if the row has the task and the body of the job. */
 bool det_jobs_is_same(const struct det_job_put *job, const struct det_job_row *row);
-/* Also sets the results of its parts, and what it claims, to nothing. */
+/* Also resets the results of its parts and the claims. */
 DET_MUST_CHECK int det_jobs_check_batch(struct det_job_batch *batch);
 DET_MUST_CHECK int det_jobs_check_change(const struct det_job_change *change);
 DET_MUST_CHECK int det_jobs_check_firing(const struct det_job_firing *firing);
-/* Also what it is when it comes into another store. */
+/* Also computes the row in its new store. */
 DET_MUST_CHECK int det_jobs_check_restored(const struct det_job_row *job, struct det_job_row *ret);
 
-/* The key after which a list by the query begins, as a number of SQL. */
+/* The key after which a list by the query begins, as an SQL number. */
 static inline int64_t det_jobs_list_after(const struct det_job_query *query)
 {
     bool is_from_end = query->is_newest_first && !query->after;
@@ -47,7 +45,7 @@ const char *det_jobs_state_name(enum det_job_state state);
 /* DET_ERR_CORRUPT. */
 DET_MUST_CHECK int det_jobs_state_find(const char *name, enum det_job_state *ret);
 
-/* One job: what the batches of a store do with one. */
+/* Single-job variant of the store's batch operation. */
 static inline int det_jobs_put(
     struct det_store *store, const struct det_job_put *job, struct det_job_place *ret)
 {
@@ -61,7 +59,7 @@ struct det_job_claim {
     uint32_t capacity;
     det_time span;
 };
-/* DET_ERR_NOT_FOUND: nothing to run, or no place for it. */
+/* DET_ERR_NOT_FOUND: no job can be claimed, or the capacity is used. */
 static inline int det_jobs_claim(
     struct det_store *store, const struct det_job_claim *claim,
     int (*visit)(void *context, const struct det_job_row *job), void *context, det_time *ret_next)
@@ -100,7 +98,7 @@ static inline int det_jobs_end(
     return r < 0 ? r : copy.result;
 }
 
-/* A moment after another one, which may be DET_NEVER. */
+/* `now` + `span`; `span` may be DET_NEVER. */
 static inline det_time det_jobs_after(det_time now, det_time span)
 {
     return span < DET_NEVER - now ? now + span : DET_NEVER;

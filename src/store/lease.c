@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lease.c - how a change is applied to a lease.
+/* lease.c - applies a change to a lease.
  *
  *              acquire: token + 1                 renew with the token
  *     free ----------------------> held until ... -------------------> held until later
@@ -35,8 +35,9 @@ int det_lease_change(
 {
     bool is_held = lease->expires_at > now;
 
+    det_assert(lease->token || !lease->expires_at);
     switch (change->verb) {
-    case DET_LEASE_LOOK:
+    case DET_LEASE_READ:
         return 0;
     case DET_LEASE_ACQUIRE:
         if (is_held)
@@ -51,7 +52,7 @@ int det_lease_change(
         lease->expires_at = det_add_time(now, change->span);
         return 0;
     case DET_LEASE_RELEASE:
-        /* Lapsed or not: nobody has had it since. */
+        /* Lapsed or not: there was no grant since. */
         if (!lease->expires_at || lease->token != change->token)
             return DET_ERR_LOCK_LOST;
         lease->expires_at = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* log.c - which rows of the log are wanted, and when a walk ends. */
+/* log.c - selects rows of the log, and ends a walk. */
 #include <detent/tool/store.h>
 
 #include "store/log.h"
@@ -28,7 +28,7 @@ static bool is_named(const char *wanted, const char *name)
     return !wanted || (name && strcmp(wanted, name) == 0);
 }
 
-bool det_log_look(struct det_log_walk *walk, const struct det_store_logged *row)
+bool det_log_select(struct det_log_walk *walk, const struct det_store_logged *row)
 {
     const struct det_store_log_query *query = walk->query;
     bool is_wanted = row->machine && is_named(query->machine, row->machine) &&

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* migrate_cases.h - a definition with other names comes to a store that has instances: one suite
- * for the stores that can migrate. Whoever includes it defines place(), which writes the URL of a
- * store that is not there yet, leave(), which takes away what is left of it, and spoil(), which
- * makes the checksums of a table wrong. */
+/* migrate_cases.h - migrates a store with instances to a definition with other names: one suite for
+ * the stores that can migrate. The including file defines place(), which writes the URL of a new
+ * store, leave(), which removes it, and spoil(), which makes the checksums of a table wrong. */
 #ifndef DET_STORE_MIGRATE_CASES_H
 #define DET_STORE_MIGRATE_CASES_H
 
@@ -99,7 +98,7 @@ static void send(
 {
     struct basket_event event = { .kind = kind, .cents = 42 };
 
-    assert_int_equal(det_runtime_send(f->runtime, machine, id, &event, NULL, NULL), 0);
+    assert_int_equal(det_runtime_send(f->runtime, machine, id, &event, NULL, NULL, NULL), 0);
 }
 
 static void open_runtime(struct fixture *f)
@@ -117,9 +116,9 @@ static void fill(struct fixture *f)
     uint64_t count;
 
     open_runtime(f);
-    assert_int_equal(det_runtime_start(f->runtime, old, "o-1", NULL, NULL, NULL), 0);
-    assert_int_equal(det_runtime_start(f->runtime, old, "o-2", NULL, NULL, NULL), 0);
-    assert_int_equal(det_runtime_start(f->runtime, old, "o-3", NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_start(f->runtime, old, "o-1", NULL, NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_start(f->runtime, old, "o-2", NULL, NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_start(f->runtime, old, "o-3", NULL, NULL, NULL, NULL), 0);
     send(f, old, "o-1", CHECK);
     send(f, old, "o-2", CHECK);
     send(f, old, "o-2", PAY);
@@ -178,7 +177,8 @@ static unsigned state_of(struct fixture *f, const char *id)
 {
     struct det_instance instance;
 
-    assert_int_equal(det_runtime_get(f->runtime, det_spec_machine(f->new), id, &instance, NULL), 0);
+    assert_int_equal(
+        det_runtime_get(f->runtime, det_spec_machine(f->new), id, &instance, NULL, NULL), 0);
     return instance.state;
 }
 
@@ -240,7 +240,7 @@ static int check_logged(void *context, const struct det_store_logged *row)
     return 0;
 }
 
-/* The log has the names of today. */
+/* The log has the current names. */
 static void check_log(struct det_store *store, const struct det_machine *machine)
 {
     const struct det_store_log_query query = { .state = machine->states[WAITING].name };
@@ -252,7 +252,7 @@ static void check_log(struct det_store *store, const struct det_machine *machine
     assert_int_equal(found, 3);
 }
 
-/* What was there before is there, under the new names, and goes on. */
+/* All rows are there under the new names, and the instances continue. */
 static void check_all(struct fixture *f)
 {
     const struct det_machine *new = det_spec_machine(f->new);
@@ -267,36 +267,36 @@ static void check_all(struct fixture *f)
     assert_int_equal(state_of(f, "o-1"), WAITING);
     assert_int_equal(state_of(f, "o-2"), PAID);
     assert_int_equal(state_of(f, "o-3"), WAITING);
-    assert_int_equal(det_runtime_timers(f->runtime, new, "o-1", take_timer, &dues), 0);
+    assert_int_equal(det_runtime_timers(f->runtime, new, "o-1", take_timer, &dues, NULL), 0);
     assert_int_equal(dues.at[1] - dues.at[0], DET_DAY);
-    assert_int_equal(det_runtime_effects(f->runtime, new, "o-2", take_effect, effect), 0);
+    assert_int_equal(det_runtime_effects(f->runtime, new, "o-2", take_effect, effect, NULL), 0);
     assert_string_equal(effect, new->effects[0].name);
     for (int i = 1; i <= 3; i++) {
         char id[8];
 
         (void)snprintf(id, sizeof id, "o-%d", i);
-        assert_int_equal(det_runtime_verify(f->runtime, new, id, add_drift, NULL, &steps), 0);
+        assert_int_equal(det_runtime_verify(f->runtime, new, id, add_drift, NULL, &steps, NULL), 0);
     }
     /* Previous states, from the events and from the snapshot. */
-    assert_int_equal(det_runtime_get(f->runtime, new, "o-2", &instance, NULL), 0);
+    assert_int_equal(det_runtime_get(f->runtime, new, "o-2", &instance, NULL, NULL), 0);
     assert_int_equal(instance.history[0], WAITING);
-    assert_int_equal(det_runtime_get(f->runtime, new, "o-3", &instance, NULL), 0);
+    assert_int_equal(det_runtime_get(f->runtime, new, "o-3", &instance, NULL, NULL), 0);
     assert_int_equal(instance.history_count, 3);
     assert_int_equal(instance.history[0], PAID);
     assert_int_equal(instance.history[1], WAITING);
-    /* They go on: the deferred event of o-3 is taken when it has paid. */
+    /* They continue: the deferred event of o-3 is accepted when it has paid. */
     send(f, new, "o-1", PAY);
     assert_int_equal(state_of(f, "o-1"), PAID);
     send(f, new, "o-3", PAY);
-    assert_int_equal(det_runtime_get(f->runtime, new, "o-3", &instance, NULL), 0);
+    assert_int_equal(det_runtime_get(f->runtime, new, "o-3", &instance, NULL, NULL), 0);
     assert_int_equal(instance.deferred_count, 0);
-    assert_int_equal(det_runtime_verify(f->runtime, new, "o-3", add_drift, NULL, &steps), 0);
+    assert_int_equal(det_runtime_verify(f->runtime, new, "o-3", add_drift, NULL, &steps, NULL), 0);
     det_runtime_close(f->runtime);
     f->runtime = NULL;
     assert_int_equal(f->store->ops->check(f->store, count_finding, NULL, NULL), 0);
 }
 
-static void everything_stored_has_its_new_name(void **state)
+static void migration_renames_everything_stored(void **state)
 {
     struct fixture *f = open_fixture(NEW);
 
@@ -306,8 +306,8 @@ static void everything_stored_has_its_new_name(void **state)
     close_fixture(f);
 }
 
-/* Two openings that have not migrated themselves; in a shared store the second writes too. */
-static void who_only_reads_the_log_knows_of_renames_since_it_was_opened(void **state)
+/* Two openings that did not migrate; in a shared store the second one also writes. */
+static void log_reader_sees_renames_since_it_was_opened(void **state)
 {
     struct fixture *f = open_fixture(SWAPPED), reader = *f;
 
@@ -329,7 +329,7 @@ static void names_may_be_exchanged(void **state)
     close_fixture(f);
 }
 
-static void what_was_renamed_is_known_when_it_is_opened_again(void **state)
+static void renames_are_known_after_a_reopen(void **state)
 {
     struct fixture *f = open_fixture(SWAPPED);
 
@@ -373,7 +373,7 @@ static void names_may_change_again_and_back(void **state)
 static const struct det_rename exchange[] = { { DET_NAME_STATE, "a", "b" },
                                               { DET_NAME_STATE, "b", "a" } };
 
-/* One with o-1, which has just begun. */
+/* Opens a store with o-1, which has just started. */
 static struct fixture *open_born(void)
 {
     struct fixture *f = calloc(1, sizeof *f);
@@ -385,7 +385,7 @@ static struct fixture *open_born(void)
     open_store(f, false);
     open_runtime(f);
     assert_int_equal(
-        det_runtime_start(f->runtime, det_spec_machine(f->old), "o-1", NULL, NULL, NULL), 0);
+        det_runtime_start(f->runtime, det_spec_machine(f->old), "o-1", NULL, NULL, NULL, NULL), 0);
     return f;
 }
 
@@ -397,8 +397,8 @@ static void close_born(struct fixture *f)
     close_fixture(f);
 }
 
-/* Nothing has an event yet, so that nothing but the start says where it began. */
-static void what_began_before_and_after_is_told_apart(void **state)
+/* No instance has an event yet, so only the start has the first state. */
+static void instances_started_before_and_after_a_rename_differ(void **state)
 {
     struct fixture *f = open_born();
     const struct det_machine *new = det_spec_machine(f->new);
@@ -408,10 +408,12 @@ static void what_began_before_and_after_is_told_apart(void **state)
     close_store(f);
     migrate_fully(f, exchange, 2);
     open_runtime(f);
-    assert_int_equal(det_runtime_start(f->runtime, new, "o-2", NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_start(f->runtime, new, "o-2", NULL, NULL, NULL, NULL), 0);
     for (uint64_t i = 0; i < 2; i++) {
-        assert_int_equal(det_runtime_verify(f->runtime, new, "o-1", add_drift, NULL, &steps), 0);
-        assert_int_equal(det_runtime_verify(f->runtime, new, "o-2", add_drift, NULL, &steps), 0);
+        assert_int_equal(
+            det_runtime_verify(f->runtime, new, "o-1", add_drift, NULL, &steps, NULL), 0);
+        assert_int_equal(
+            det_runtime_verify(f->runtime, new, "o-2", add_drift, NULL, &steps, NULL), 0);
         assert_int_equal(steps, i);
         if (i == 1)
             break;
@@ -424,8 +426,8 @@ static void what_began_before_and_after_is_told_apart(void **state)
     close_born(f);
 }
 
-/* The events before it are gone, and so are their positions. */
-static void what_began_behind_pruned_events_began_before_a_rename(void **state)
+/* The events before it were deleted with their positions. */
+static void pruned_instance_counts_as_started_before_a_rename(void **state)
 {
     struct fixture *f = open_born();
     const struct det_machine *old = det_spec_machine(f->old), *new = det_spec_machine(f->new);
@@ -433,7 +435,7 @@ static void what_began_behind_pruned_events_began_before_a_rename(void **state)
 
     (void)state;
     send(f, old, "o-1", 0);
-    assert_int_equal(det_runtime_start(f->runtime, old, "o-2", NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_start(f->runtime, old, "o-2", NULL, NULL, NULL, NULL), 0);
     assert_int_equal(det_runtime_snapshot(f->runtime, old, "o-1", NULL), 0);
     assert_int_equal(det_runtime_prune(f->runtime, old, "o-1", 1, &count, NULL), 0);
     assert_int_equal(count, 1);
@@ -441,9 +443,9 @@ static void what_began_behind_pruned_events_began_before_a_rename(void **state)
     migrate_fully(f, exchange, 2);
     open_runtime(f);
     send(f, new, "o-2", 0);
-    assert_int_equal(det_runtime_start(f->runtime, new, "o-3", NULL, NULL, NULL), 0);
-    assert_int_equal(det_runtime_verify(f->runtime, new, "o-2", add_drift, NULL, &count), 0);
-    assert_int_equal(det_runtime_verify(f->runtime, new, "o-3", add_drift, NULL, &count), 0);
+    assert_int_equal(det_runtime_start(f->runtime, new, "o-3", NULL, NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_verify(f->runtime, new, "o-2", add_drift, NULL, &count, NULL), 0);
+    assert_int_equal(det_runtime_verify(f->runtime, new, "o-3", add_drift, NULL, &count, NULL), 0);
     close_born(f);
 }
 #undef BORN
@@ -470,7 +472,7 @@ static void the_definition_is_the_newest_from_then_on(void **state)
     close_fixture(f);
 }
 
-static void what_does_not_fit_changes_nothing(void **state)
+static void migration_that_does_not_fit_changes_nothing(void **state)
 {
     struct fixture *f = open_fixture(NEW);
     struct det_error error = { 0 };
@@ -493,7 +495,7 @@ static void what_does_not_fit_changes_nothing(void **state)
     close_fixture(f);
 }
 
-static void what_is_damaged_is_not_renamed(void **state)
+static void damaged_instance_is_not_renamed(void **state)
 {
     struct fixture *f = open_fixture(NEW);
     struct det_error error = { 0 };
@@ -516,7 +518,7 @@ static int note_finding(void *context, const struct det_store_finding *row)
     return 0;
 }
 
-/* It is of no use, and nobody uses it: what was in it is in the head too. */
+/* A damaged snapshot is not used: the head has the same content. */
 static void a_damaged_snapshot_is_left_as_it_is(void **state)
 {
     struct fixture *f = open_fixture(NEW);
@@ -534,7 +536,7 @@ static void a_damaged_snapshot_is_left_as_it_is(void **state)
     close_fixture(f);
 }
 
-static void where_no_state_is_renamed_the_heads_stay_as_they_are(void **state)
+static void heads_are_unchanged_when_no_state_is_renamed(void **state)
 {
     struct fixture *f = open_fixture(SPEC("waiting", "paid", "nag", "print", "bell", "gong"));
 
@@ -544,7 +546,7 @@ static void where_no_state_is_renamed_the_heads_stay_as_they_are(void **state)
     close_fixture(f);
 }
 
-static void events_behind_a_rename_have_the_new_names(void **state)
+static void events_after_a_rename_have_the_new_names(void **state)
 {
     struct fixture *f = open_fixture(SWAPPED);
     const struct det_machine *new = det_spec_machine(f->new);
@@ -567,12 +569,12 @@ static void events_behind_a_rename_have_the_new_names(void **state)
     open_runtime(f);
     send(f, new, "o-1", PAY);
     assert_int_equal(state_of(f, "o-1"), PAID);
-    assert_int_equal(det_runtime_verify(f->runtime, new, "o-1", add_drift, NULL, &steps), 0);
+    assert_int_equal(det_runtime_verify(f->runtime, new, "o-1", add_drift, NULL, &steps, NULL), 0);
     assert_int_equal(steps, 1);
     close_fixture(f);
 }
 
-/* The store is one that a run without memory must leave as it was or migrated. */
+/* A run in which memory fails leaves the store unchanged or migrated. */
 static int migrate_poorly(struct det_test_memory *memory, void *argument)
 {
     struct fixture *f = argument;
@@ -588,7 +590,7 @@ static int migrate_poorly(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void without_memory_nothing_is_half_done(void **state)
+static void failed_allocation_leaves_no_partial_change(void **state)
 {
     struct fixture *f = open_fixture(SWAPPED);
 
@@ -601,20 +603,20 @@ static void without_memory_nothing_is_half_done(void **state)
 }
 
 static const struct CMUnitTest migrate_cases[] = {
-    cmocka_unit_test(everything_stored_has_its_new_name),
-    cmocka_unit_test(who_only_reads_the_log_knows_of_renames_since_it_was_opened),
+    cmocka_unit_test(migration_renames_everything_stored),
+    cmocka_unit_test(log_reader_sees_renames_since_it_was_opened),
     cmocka_unit_test(names_may_be_exchanged),
-    cmocka_unit_test(what_was_renamed_is_known_when_it_is_opened_again),
+    cmocka_unit_test(renames_are_known_after_a_reopen),
     cmocka_unit_test(names_may_change_again_and_back),
-    cmocka_unit_test(what_began_before_and_after_is_told_apart),
-    cmocka_unit_test(what_began_behind_pruned_events_began_before_a_rename),
+    cmocka_unit_test(instances_started_before_and_after_a_rename_differ),
+    cmocka_unit_test(pruned_instance_counts_as_started_before_a_rename),
     cmocka_unit_test(the_definition_is_the_newest_from_then_on),
-    cmocka_unit_test(what_does_not_fit_changes_nothing),
-    cmocka_unit_test(what_is_damaged_is_not_renamed),
+    cmocka_unit_test(migration_that_does_not_fit_changes_nothing),
+    cmocka_unit_test(damaged_instance_is_not_renamed),
     cmocka_unit_test(a_damaged_snapshot_is_left_as_it_is),
-    cmocka_unit_test(where_no_state_is_renamed_the_heads_stay_as_they_are),
-    cmocka_unit_test(events_behind_a_rename_have_the_new_names),
-    cmocka_unit_test(without_memory_nothing_is_half_done),
+    cmocka_unit_test(heads_are_unchanged_when_no_state_is_renamed),
+    cmocka_unit_test(events_after_a_rename_have_the_new_names),
+    cmocka_unit_test(failed_allocation_leaves_no_partial_change),
 };
 
 #endif

@@ -96,7 +96,7 @@ static inline struct det_machine *pad_machine(uint32_t version)
     return machine;
 }
 
-/* A store with one instance in it, and the commit that is being made up. */
+/* A store with one instance, and a commit in preparation. */
 struct pad {
     struct det_machine *machine;
     struct det_store *store;
@@ -165,7 +165,7 @@ static inline void pad_close(struct pad *pad)
     free(pad);
 }
 
-/* One more event in the commit that was begun. */
+/* Adds an event to the commit in preparation. */
 static inline void add_event(struct pad *pad, unsigned kind)
 {
     uint16_t from = pad->head.state;
@@ -202,7 +202,7 @@ static inline int send(struct pad *pad, unsigned kind, const char *event_id)
     return commit(pad);
 }
 
-/* What load gives, as flat values. */
+/* The results of a load, as flat values. */
 struct found {
     struct det_store_loaded loaded;
     uint64_t data;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* renames.c - old names and what they became. */
+/* renames.c - maps old names to current ones. */
 #include "store/renames.h"
 
 #include <string.h>

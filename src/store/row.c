@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* row.c - conversion between a commit and its rows. An event whose payload has no fields is stored
+/* row.c - converts between a commit and its rows. An event whose payload has no fields is stored
  * without bytes: missing fields are zero. */
 #include <detent/tool/machine.h>
 
@@ -13,32 +13,6 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "machine/write.h"
-
-static const char *const outcome_names[] = {
-    [DET_OUTCOME_UNHANDLED] = "unhandled",
-    [DET_OUTCOME_GOTO] = "goto",
-    [DET_OUTCOME_STAY] = "stay",
-    [DET_OUTCOME_STOP] = "stop",
-    [DET_OUTCOME_IGNORED] = "ignored",
-    [DET_OUTCOME_DEFERRED] = "deferred",
-    [DET_OUTCOME_DEAD_LETTER] = "dead_letter",
-};
-#define OUTCOME_COUNT (sizeof outcome_names / sizeof outcome_names[0])
-
-const char *det_row_outcome_name(unsigned outcome)
-{
-    det_assert(outcome < OUTCOME_COUNT);
-    return outcome_names[outcome];
-}
-
-int det_row_outcome_find(const char *name)
-{
-    for (size_t i = 0; i < OUTCOME_COUNT; i++) {
-        if (strcmp(outcome_names[i], name) == 0)
-            return (int)i;
-    }
-    return -1;
-}
 
 const char *det_row_event_name(const struct det_machine *machine, uint16_t event)
 {
@@ -112,7 +86,7 @@ int det_row_spec(const struct det_machine *machine, struct det_buffer *buffer)
     return r == DET_ERR_UNSUPPORTED || r == DET_ERR_LIMIT ? 0 : r;
 }
 
-/* Room for `size` more bytes that are not counted yet. */
+/* Reserves `size` bytes beyond the size of the buffer. */
 static int reserve_bytes(struct det_buffer *buffer, size_t size)
 {
     size_t before = buffer->size;
@@ -144,8 +118,8 @@ static int64_t encode_into_room(
     return size;
 }
 
-/* Writes into the room there is, which is mostly enough, and asks for the largest size only when it
- * is not: that costs more than encoding. */
+/* Encodes into the available room, which mostly suffices, and computes the largest size only
+ * otherwise, since that costs more than encoding. */
 static int encode_record(
     const struct det_record *record, const void *value, struct det_buffer *buffer,
     struct det_chain_bytes *ret)
@@ -189,13 +163,13 @@ int det_row_payload_encode(
         record, (const char *)event + machine->events[kind].payload_offset, buffer, ret);
 }
 
-/* What cannot have been written is damage, whatever is wrong with it. */
+/* Every decoding error is damage, since valid bytes were written. */
 static int decode_result(int r)
 {
     return r == 0 || r == DET_ERR_VERSION ? r : DET_ERR_CORRUPT;
 }
 
-/* In the frame of a record: a byte of the format, then a number of 7 bits a byte; 0: none. */
+/* The version in the frame of a record: a format byte, then a number of 7 bits a byte; 0: none. */
 static uint32_t version_of(struct det_chain_bytes bytes)
 {
     const uint8_t *at = bytes.data;
@@ -209,8 +183,8 @@ static uint32_t version_of(struct det_chain_bytes bytes)
     return 0;
 }
 
-/* 1 when the store's user has written it. When that failed the bytes may be as good as ever: it is
- * this program that cannot make them new. */
+/* 1 if the store's upcast function has converted the bytes. After its failure the bytes may be
+ * valid; only this program cannot convert them. */
 static int upcast_record(
     const struct det_store *store, struct det_upcast *old, const struct det_record *record,
     void *value)
@@ -288,7 +262,7 @@ struct det_chain_event det_row_chain_event(
         .from = machine->states[event->from].name,
         .to = machine->states[event->to].name,
         .event = det_row_event_name(machine, event->event),
-        .outcome = det_row_outcome_name(event->outcome),
+        .outcome = det_outcome_name(event->outcome),
         .choice = event->choice,
         .is_timeout = event->is_timeout,
         .at = event->at,

@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* row_test.c - names and records go to a row and come back. */
+/* row_test.c - names and records are converted to a row and back. */
 #include "store/row.h"
 
 #include "store/pad_test.h"
-
-static void every_outcome_has_a_name_that_is_found_again(void **state)
-{
-    (void)state;
-    for (unsigned i = DET_OUTCOME_UNHANDLED; i <= DET_OUTCOME_DEAD_LETTER; i++)
-        assert_int_equal(det_row_outcome_find(det_row_outcome_name(i)), i);
-    assert_string_equal(det_row_outcome_name(DET_OUTCOME_DEAD_LETTER), "dead_letter");
-    assert_int_equal(det_row_outcome_find("Goto"), -1);
-}
 
 static void names_are_found_and_those_of_another_definition_are_not(void **state)
 {
@@ -43,7 +34,7 @@ static void names_are_found_and_those_of_another_definition_are_not(void **state
     det_machine_close(machine);
 }
 
-static void a_definition_is_a_text_unless_only_a_builder_can_say_it(void **state)
+static void definition_without_a_spec_form_has_no_text(void **state)
 {
     struct det_machine *machine = pad_machine(1);
     struct det_machine odd = *machine;
@@ -83,7 +74,7 @@ static int round_trip(struct det_test_memory *memory, void *argument)
     if (r == 0)
         r = det_row_data_encode(machine, &data, &buffer, &bytes[1]);
     if (r == 0) {
-        /* Where it stood before the buffer grew is not known any more, how long it is, is. */
+        /* The buffer may have moved; the length is still valid. */
         bytes[0].data = buffer.data;
         assert_int_equal(buffer.size, bytes[0].size + bytes[1].size);
         assert_int_equal(det_row_payload_decode(&no_store, machine, TEXT, bytes[0], &back), 0);
@@ -105,7 +96,7 @@ static int round_trip(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void records_come_back_and_what_has_no_fields_has_no_bytes(void **state)
+static void records_round_trip_and_empty_records_have_no_bytes(void **state)
 {
     struct det_machine *machine = pad_machine(1);
 
@@ -114,7 +105,7 @@ static void records_come_back_and_what_has_no_fields_has_no_bytes(void **state)
     det_machine_close(machine);
 }
 
-static void a_head_comes_back_from_what_the_chain_has_of_it(void **state)
+static void head_round_trips_through_the_chain_row(void **state)
 {
     struct det_machine *machine = pad_machine(1);
     const struct det_store_head head = { .sequence = 7,
@@ -151,7 +142,7 @@ static void a_head_comes_back_from_what_the_chain_has_of_it(void **state)
     det_machine_close(machine);
 }
 
-static void what_is_not_valid_is_said_and_leaves_the_buffer_as_it_was(void **state)
+static void invalid_record_leaves_the_buffer_unchanged(void **state)
 {
     struct det_machine *machine = pad_machine(1);
     struct pad_event value = { .kind = TEXT };
@@ -175,7 +166,7 @@ static void what_is_not_valid_is_said_and_leaves_the_buffer_as_it_was(void **sta
     det_machine_close(machine);
 }
 
-static void a_history_is_names_in_a_row(void **state)
+static void history_is_stored_as_state_names(void **state)
 {
     struct det_machine *machine = pad_machine(1);
     const uint16_t history[] = { 1, 0, 1 };
@@ -207,13 +198,12 @@ static void a_history_is_names_in_a_row(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_outcome_has_a_name_that_is_found_again),
         cmocka_unit_test(names_are_found_and_those_of_another_definition_are_not),
-        cmocka_unit_test(a_definition_is_a_text_unless_only_a_builder_can_say_it),
-        cmocka_unit_test(records_come_back_and_what_has_no_fields_has_no_bytes),
-        cmocka_unit_test(a_head_comes_back_from_what_the_chain_has_of_it),
-        cmocka_unit_test(what_is_not_valid_is_said_and_leaves_the_buffer_as_it_was),
-        cmocka_unit_test(a_history_is_names_in_a_row),
+        cmocka_unit_test(definition_without_a_spec_form_has_no_text),
+        cmocka_unit_test(records_round_trip_and_empty_records_have_no_bytes),
+        cmocka_unit_test(head_round_trips_through_the_chain_row),
+        cmocka_unit_test(invalid_record_leaves_the_buffer_unchanged),
+        cmocka_unit_test(history_is_stored_as_state_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

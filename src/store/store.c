@@ -35,7 +35,7 @@ bool det_store_id_is_valid(const char *id)
     return length > 0 && length <= DET_ID_MAX && !id[length];
 }
 
-/* "memory:, sqlite:, ...", as far as it fits. */
+/* "memory:, sqlite:, ...", as far as the buffer permits. */
 static const char *list_kinds(char *target, size_t capacity)
 {
     size_t length = 0;
@@ -69,7 +69,7 @@ static const struct det_store_driver *find_driver(const char *scheme, size_t len
     return NULL;
 }
 
-/* The driver of a URL, and what is behind its colon. */
+/* The driver of a URL, and the rest after its colon. */
 static int split_url(
     const char *url, const struct det_store_driver **ret, const char **ret_rest,
     struct det_error *reterr)
@@ -80,14 +80,14 @@ static int split_url(
     if (!colon) {
         (void)det_error_set(
             reterr, DET_ERR_INVALID,
-            "\"%s\" is not the URL of a store; say for example \"sqlite:orders.db\"",
+            "\"%s\" is not the URL of a store; use for example \"sqlite:orders.db\"",
             url ? url : "");
         return DET_ERR_INVALID;
     }
     *ret = find_driver(url, (size_t)(colon - url));
     if (!*ret) {
         (void)det_error_set(
-            reterr, DET_ERR_UNSUPPORTED, "there is no store of the kind \"%.*s\"; there are %s",
+            reterr, DET_ERR_UNSUPPORTED, "unknown kind of store \"%.*s\"; use one of %s",
             (int)(colon - url), url, list_kinds(kinds, sizeof kinds));
         return DET_ERR_UNSUPPORTED;
     }
@@ -143,11 +143,15 @@ int det_store_log(
     uint64_t *ret_next)
 {
     static const struct det_store_log_query all = { 0 };
+    int r;
 
-    if (!store->ops->log)
-        return DET_ERR_UNSUPPORTED;
     det_assert(visit && ret_next);
-    return store->ops->log(store, query ? query : &all, visit, context, ret_next);
+    query = query ? query : &all;
+    r = det_reserved_check(query->reserved, "a query of the log", NULL);
+    if (r < 0)
+        return r;
+    return store->ops->log ? store->ops->log(store, query, visit, context, ret_next)
+                           : DET_ERR_UNSUPPORTED;
 }
 
 int det_store_count(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* store.h - the drivers, as the rest of the library sees them. */
+/* store.h - the drivers, for other parts of the library. */
 #ifndef DET_STORE_STORE_H
 #define DET_STORE_STORE_H
 
@@ -11,9 +11,9 @@
 #include "store/drivers.def"
 #undef DET_STORE_DRIVER
 
-/* The driver of this number, from 0; NULL at the end. */
+/* Returns the driver with this index; NULL at the end. */
 const struct det_store_driver *det_store_driver_at(size_t index);
-/* DET_ERR_VERSION when the driver was built for another version of driver/store.h. */
+/* DET_ERR_VERSION: the driver was built for another version of driver/store.h. */
 DET_MUST_CHECK int det_store_driver_check(
     const struct det_store_driver *driver, struct det_error *reterr);
 

@@ -20,7 +20,7 @@ static void a_memory_store_opens_and_closes(void **state)
     det_store_close(NULL);
 }
 
-static void what_is_no_url_or_no_driver_is_refused(void **state)
+static void invalid_url_and_unknown_driver_are_refused(void **state)
 {
     static const struct {
         const char *url;
@@ -40,7 +40,7 @@ static void what_is_no_url_or_no_driver_is_refused(void **state)
         assert_int_equal(det_store_open(cases[i].url, &store, &error), cases[i].code);
         assert_int_equal(error.code, cases[i].code);
         assert_true(error.text[0]);
-        /* What is behind the colon of a store in memory is judged when it is opened. */
+        /* The text after the colon of a memory store is checked by opening it. */
         if (!cases[i].url || strcmp(cases[i].url, "memory:x") != 0)
             assert_int_equal(det_store_check_url(cases[i].url, NULL), cases[i].code);
         assert_null(store);
@@ -114,7 +114,7 @@ static int open_one(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void no_memory_opens_no_store(void **state)
+static void store_open_survives_every_failed_allocation(void **state)
 {
     (void)state;
     det_test_each_failure(open_one, NULL);
@@ -143,12 +143,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_memory_store_opens_and_closes),
-        cmocka_unit_test(what_is_no_url_or_no_driver_is_refused),
+        cmocka_unit_test(invalid_url_and_unknown_driver_are_refused),
         cmocka_unit_test(limits_have_a_maximum),
         cmocka_unit_test(every_driver_has_a_scheme_and_a_summary),
         cmocka_unit_test(a_driver_of_another_version_is_refused),
         cmocka_unit_test(an_option_of_a_newer_version_is_refused),
-        cmocka_unit_test(no_memory_opens_no_store),
+        cmocka_unit_test(store_open_survives_every_failed_allocation),
         cmocka_unit_test(a_store_in_use_must_not_be_closed),
     };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* upgrade_cases.h - what is in the stores of tests/schema, and must be there after an upgrade: the
- * instance "q" as it was started, and "p" with four events and something in every other table. */
+/* upgrade_cases.h - the content of the stores of tests/schema, which an upgrade must preserve: the
+ * instance "q" after its start, and "p" with four events and rows in every other table. */
 #ifndef DET_STORE_UPGRADE_CASES_H
 #define DET_STORE_UPGRADE_CASES_H
 
@@ -80,7 +80,7 @@ static inline int load_old(struct pad *pad, const char *id, struct found *found)
     return pad->store->ops->load(pad->store, pad->machine, id, &rows, &found->loaded);
 }
 
-/* Everything is there, and what is there can be gone on with. */
+/* Everything is there, and the instances can continue. */
 static inline void check_old_store(struct pad *pad)
 {
     struct det_store *store = pad->store;
@@ -123,7 +123,7 @@ static inline int write_logged(void *context, const struct det_store_logged *row
     return 0;
 }
 
-/* In pages of one row: those that share a position are not parted. */
+/* In pages of one row: rows that share a position are not separated. */
 static inline void check_old_log(struct pad *pad, int schema)
 {
     static const char *const pages[] = { "p1 ", "p2 ", "p3 ", "p4 ", "r5* s5* s5 ", "t6* ", "" };
@@ -144,7 +144,7 @@ static inline void check_old_log(struct pad *pad, int schema)
     assert_int_equal(query.after, 0);
 }
 
-/* What is new has a position of its own. */
+/* New rows have their own positions. */
 static inline void check_new_log(struct pad *pad, int schema)
 {
     struct det_store_log_query query = { .after = schema < 3 ? 4 : 6 };

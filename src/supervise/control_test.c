@@ -16,11 +16,11 @@ static void a_closed_channel_in_a_poll_state_is_a_failure_and_not_a_dispatch(voi
     pump->trace[0] = '\0';
     det_handle_hang_up(fixture->handle);
     turn(fixture);
-    /* Broken waits for events from outside: it is told as well. */
+    /* Broken waits for external events: it gets the report, too. */
     assert_string_equal(pump->trace, "note_failure close_port note_failure ");
-    assert_int_equal(pump->told.source, DET_FAILURE_CLOSED);
-    assert_int_equal(pump->told.code, DET_ERR_CLOSED);
-    assert_int_equal(pump->component.state, PUMP_BROKEN);
+    assert_int_equal(pump->reported.source, DET_FAILURE_CLOSED);
+    assert_int_equal(pump->reported.code, DET_ERR_CLOSED);
+    assert_int_equal(det_component_state(&pump->component), PUMP_BROKEN);
 }
 
 /* Statement 2, in a Block state. */
@@ -33,9 +33,9 @@ static void a_closed_channel_in_a_block_state_is_a_failure(void **state)
     det_handle_hang_up(fixture->handle);
     turn(fixture);
     assert_string_equal(pump->trace, "note_failure close_port note_failure ");
-    assert_int_equal(pump->component.state, PUMP_BROKEN);
-    assert_int_equal(pump->told.source, DET_FAILURE_CLOSED);
-    assert_string_equal(pump->told.text, "control channel in broken: it is closed");
+    assert_int_equal(det_component_state(&pump->component), PUMP_BROKEN);
+    assert_int_equal(pump->reported.source, DET_FAILURE_CLOSED);
+    assert_string_equal(pump->reported.text, "control channel in broken: already closed");
 }
 
 /* Statement 2, where the spec says what it means. */
@@ -51,7 +51,7 @@ static void a_closed_channel_is_the_event_that_the_spec_names(void **state)
     assert_int_equal(pump->end.failure.code, 0);
 }
 
-static void what_is_queued_is_taken_before_the_channel_counts_as_closed(void **state)
+static void queued_events_precede_the_closed_event(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -66,17 +66,17 @@ static void what_is_queued_is_taken_before_the_channel_counts_as_closed(void **s
     assert_int_equal(pump->completions, 1);
 }
 
-static void a_closed_channel_is_told_once_to_states_with_work_of_their_own(void **state)
+static void closed_channel_is_reported_once_to_polling_states(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
 
     run_it(fixture);
-    /* Draining has no CLOSED; it is not told again, and drains. */
+    /* Draining has no CLOSED row; it gets no second report, and drains. */
     pump->drain_answers = 1;
     det_handle_hang_up(fixture->handle);
     turn(fixture);
-    assert_int_equal(pump->component.state, PUMP_DRAINING);
+    assert_int_equal(det_component_state(&pump->component), PUMP_DRAINING);
     assert_string_equal(pump->trace, "leave_running check_drain drain_step ");
     det_component_wake(&pump->component);
     turn(fixture);
@@ -94,7 +94,7 @@ static void ignore_leaves_a_queued_event_for_the_next_poll(void **state)
     turn(fixture);
     pump->open_answers = 1;
     assert_int_equal(offered(fixture, pump, start_event()), 0);
-    assert_int_equal(pump->component.state, PUMP_OPENING);
+    assert_int_equal(det_component_state(&pump->component), PUMP_OPENING);
     assert_int_equal(pump_handle_send(fixture->handle, pump_tick()), 0);
     turns = det_executor_counts(fixture->executor).turns;
     turn(fixture);
@@ -116,7 +116,7 @@ static void ignore_does_not_see_a_closed_channel(void **state)
     assert_int_equal(offered(fixture, pump, start_event()), 0);
     det_handle_hang_up(fixture->handle);
     turn(fixture);
-    assert_int_equal(pump->component.state, PUMP_OPENING);
+    assert_int_equal(det_component_state(&pump->component), PUMP_OPENING);
 }
 
 /* Statement 4. */
@@ -129,10 +129,10 @@ static void poll_with_a_ready_event_does_not_call_the_dispatch_function_first(vo
     assert_int_equal(pump_handle_send(fixture->handle, pump_pause()), 0);
     turn(fixture);
     assert_string_equal(pump->trace, "leave_running ");
-    assert_int_equal(pump->component.state, PUMP_PAUSED);
+    assert_int_equal(det_component_state(&pump->component), PUMP_PAUSED);
 }
 
-static void block_waits_without_a_turn(void **state)
+static void block_state_uses_no_turns(void **state)
 {
     struct fixture *fixture = *state;
     uint64_t turns;
@@ -211,7 +211,7 @@ static void states_are_published_once_per_change_after_their_actions(void **stat
     assert_int_equal(offered(fixture, &pump, pump_tick()), 0);
     assert_string_equal(published.text, "opening running ");
     assert_int_equal(det_handle_changes(handle), 3);
-    /* What fails on its way is published where the machine ends up. */
+    /* A failure on the way is published in the state in which the machine ends. */
     pump.broken = "enter_running";
     pump.error = DET_ERR_IO;
     assert_int_equal(offered(fixture, &pump, pump_pause()), 0);
@@ -222,7 +222,7 @@ static void states_are_published_once_per_change_after_their_actions(void **stat
     turn(fixture);
 }
 
-static void a_state_change_without_a_handle_has_nobody_to_tell(void **state)
+static void on_state_without_a_handle_is_refused(void **state)
 {
     struct fixture *fixture = *state;
     struct det_supervise_options options = { .on_state = on_state, .without_handle = true };
@@ -232,11 +232,11 @@ static void a_state_change_without_a_handle_has_nobody_to_tell(void **state)
     memset(&pump, 0, sizeof pump);
     assert_int_equal(
         pump_supervise(fixture->executor, &pump, &options, NULL, &error), DET_ERR_INVALID);
-    assert_non_null(strstr(error.text, "on_state of pump belongs to a handle"));
-    assert_null(pump.component.def);
+    assert_non_null(strstr(error.text, "on_state of pump needs a handle"));
+    assert_false(det_component_is_supervised(&pump.component));
 }
 
-static void a_waiter_for_a_change_is_told_of_the_end_too(void **state)
+static void wait_for_a_change_also_ends_at_completion(void **state)
 {
     struct fixture *fixture = *state;
     uint64_t changes;
@@ -272,7 +272,7 @@ static void a_message_that_finds_nothing_to_do_runs_nothing(void **state)
 
     run_it(fixture);
     assert_int_equal(pump_handle_send(fixture->handle, pump_tick()), 0);
-    /* The offer's run takes what the message was to tell of. */
+    /* The run of the offer handles the events that the message announced. */
     assert_int_equal(offered(fixture, &fixture->pump, pump_tick()), 0);
     assert_int_equal(fixture->pump.ticks, 4);
     turns = det_executor_counts(fixture->executor).turns;
@@ -280,7 +280,7 @@ static void a_message_that_finds_nothing_to_do_runs_nothing(void **state)
     assert_int_equal(det_executor_counts(fixture->executor).turns, turns);
 }
 
-static void a_second_drain_does_not_fail_what_drains(void **state)
+static void second_drain_event_is_harmless_while_draining(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -290,17 +290,17 @@ static void a_second_drain_does_not_fail_what_drains(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(pump_handle_send(fixture->handle, pump_drain()), 0);
     turn(fixture);
-    assert_int_equal(pump->component.state, PUMP_DRAINING);
+    assert_int_equal(det_component_state(&pump->component), PUMP_DRAINING);
     assert_null(strstr(pump->trace, "note_failure"));
     assert_int_equal(det_executor_counts(fixture->executor).repeats, 2);
-    /* What it does not take is a failure as before. */
+    /* An event that it does not accept is a failure as before. */
     assert_int_equal(pump_handle_send(fixture->handle, pump_pause()), 0);
     turn(fixture);
-    assert_int_equal(pump->component.state, PUMP_BROKEN);
+    assert_int_equal(det_component_state(&pump->component), PUMP_BROKEN);
     assert_int_equal(det_executor_counts(fixture->executor).repeats, 2);
 }
 
-/* After a failure nobody is on the way to where the request led: it is not lost in silence. */
+/* After a failure a repeated request is not ignored: it must not be lost silently. */
 static void a_request_that_comes_again_after_a_failure_is_not_ignored(void **state)
 {
     struct fixture *fixture = *state;
@@ -310,7 +310,7 @@ static void a_request_that_comes_again_after_a_failure_is_not_ignored(void **sta
     assert_int_equal(pump_handle_send(fixture->handle, pump_drain()), 0);
     assert_int_equal(pump_handle_send(fixture->handle, pump_pause()), 0);
     turn(fixture);
-    assert_int_equal(pump->component.state, PUMP_BROKEN);
+    assert_int_equal(det_component_state(&pump->component), PUMP_BROKEN);
     pump->trace[0] = '\0';
     assert_int_equal(pump_handle_send(fixture->handle, pump_drain()), 0);
     turn(fixture);
@@ -324,19 +324,19 @@ int main(void)
         PUMP_TEST(a_closed_channel_in_a_poll_state_is_a_failure_and_not_a_dispatch),
         PUMP_TEST(a_closed_channel_in_a_block_state_is_a_failure),
         PUMP_TEST(a_closed_channel_is_the_event_that_the_spec_names),
-        PUMP_TEST(a_second_drain_does_not_fail_what_drains),
+        PUMP_TEST(second_drain_event_is_harmless_while_draining),
         PUMP_TEST(a_request_that_comes_again_after_a_failure_is_not_ignored),
-        PUMP_TEST(what_is_queued_is_taken_before_the_channel_counts_as_closed),
-        PUMP_TEST(a_closed_channel_is_told_once_to_states_with_work_of_their_own),
+        PUMP_TEST(queued_events_precede_the_closed_event),
+        PUMP_TEST(closed_channel_is_reported_once_to_polling_states),
         PUMP_TEST(ignore_leaves_a_queued_event_for_the_next_poll),
         PUMP_TEST(ignore_does_not_see_a_closed_channel),
         PUMP_TEST(poll_with_a_ready_event_does_not_call_the_dispatch_function_first),
-        PUMP_TEST(block_waits_without_a_turn),
+        PUMP_TEST(block_state_uses_no_turns),
         PUMP_TEST(events_are_taken_in_the_order_sent_and_no_more_than_fit),
         PUMP_TEST(many_sends_are_one_turn),
         PUMP_TEST(states_are_published_once_per_change_after_their_actions),
-        PUMP_TEST(a_state_change_without_a_handle_has_nobody_to_tell),
-        PUMP_TEST(a_waiter_for_a_change_is_told_of_the_end_too),
+        PUMP_TEST(on_state_without_a_handle_is_refused),
+        PUMP_TEST(wait_for_a_change_also_ends_at_completion),
         PUMP_TEST(a_wake_from_outside_runs_the_dispatch_function),
         PUMP_TEST(a_message_that_finds_nothing_to_do_runs_nothing),
     };

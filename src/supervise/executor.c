@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* executor.c - runs components on one loop: which of them, in what order, and when.
+/* executor.c - schedules components on one loop.
  *
  *               wake, event, timer                 gateway
  *     parked ------------------------> ready ----------------> running ---> ended
@@ -10,10 +10,11 @@
  *        +-------------------------- continue, block -------------+
  *
  * Invariants
- *   1. A component is in `ready` exactly while its phase says so; one wake or many are one entry.
- *   2. While `ready` is not empty outside a pass, `post` is in the loop's queue. A pass runs those
- *      that were ready when it began; what becomes ready meanwhile is for the next turn.
- *   3. Its timer is set whenever timeout_at or wake_at is a time to come, and not later. */
+ *   1. A component is in `ready` exactly while its phase says so; several wakes are one entry.
+ *   2. While `ready` is not empty outside a pass, `post` is in the loop's queue. A pass runs the
+ *      components that were ready when it began; later ones run in the next turn.
+ *   3. The component's timer is set whenever timeout_at or wake_at is in the future, and not
+ *      later. */
 #include <detent/driver/loop.h>
 
 #include "base/assert.h"
@@ -29,12 +30,12 @@ static void run_ready(void *argument);
 
 static struct det_component *component_of_ready(struct det_component_link *link)
 {
-    return DET_CONTAINER(link, struct det_component, ready);
+    return DET_CONTAINER(link, struct det_component, internal.ready);
 }
 
 static struct det_component *component_of_all(struct det_component_link *link)
 {
-    return DET_CONTAINER(link, struct det_component, all);
+    return DET_CONTAINER(link, struct det_component, internal.all);
 }
 
 int det_executor_open(
@@ -51,7 +52,7 @@ int det_executor_open(
         return r;
     executor = DET_NEW(options->allocator, struct det_executor);
     if (!executor)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for an executor");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for an executor");
     executor->loop = loop;
     executor->allocator = options->allocator;
     executor->options = *options;
@@ -73,7 +74,7 @@ void det_executor_close(struct det_executor *executor)
     executor->is_closed = true;
     while (!det_link_is_alone(&executor->all))
         det_gateway_abort(component_of_all(executor->all.next));
-    /* A message that is on its way cannot be called back: it does the rest. */
+    /* A message under way cannot be withdrawn: it does the rest. */
     if (!executor->is_posted)
         DET_DELETE(executor->allocator, executor);
 }
@@ -99,7 +100,7 @@ static void run_ready(void *argument)
         DET_DELETE(executor->allocator, executor);
         return;
     }
-    /* The pass takes the place of the head in the ring. */
+    /* The pass replaces the head of the ring. */
     det_link_init(&pass);
     det_link_append(&executor->ready, &pass);
     det_link_remove(&executor->ready);
@@ -109,11 +110,11 @@ static void run_ready(void *argument)
 
 void det_executor_ready(struct det_component *component)
 {
-    struct det_executor *executor = component->executor;
+    struct det_executor *executor = component->internal.executor;
 
-    det_assert(component->phase == DET_PHASE_PARKED);
-    component->phase = DET_PHASE_READY;
-    det_link_append(&executor->ready, &component->ready);
+    det_assert(component->internal.phase == DET_PHASE_PARKED);
+    component->internal.phase = DET_PHASE_READY;
+    det_link_append(&executor->ready, &component->internal.ready);
     if (executor->is_posted)
         return;
     executor->is_posted = true;
@@ -127,32 +128,32 @@ static det_time earlier(det_time a, det_time b)
 
 int det_executor_arm(struct det_component *component)
 {
-    struct det_loop *loop = component->executor->loop;
-    det_time due = earlier(component->timeout_at, component->wake_at);
+    struct det_loop *loop = component->internal.executor->loop;
+    det_time due = earlier(component->internal.timeout_at, component->internal.wake_at);
 
     if (due != DET_NEVER)
-        return det_loop_timer_set(loop, &component->timer, due);
-    det_loop_timer_cancel(loop, &component->timer);
+        return det_loop_timer_set(loop, &component->internal.timer, due);
+    det_loop_timer_cancel(loop, &component->internal.timer);
     return 0;
 }
 
-/* What is due is left for the run; for what comes later the timer is set again, for which there is
- * room, as it has just left the loop's heap. */
+/* Leaves due deadlines to the run, and sets the timer again for later ones; that cannot fail, as
+ * the timer has just left the loop's heap. */
 static void on_timer(void *argument)
 {
     struct det_component *component = argument;
-    struct det_loop *loop = component->executor->loop;
-    det_time now = det_loop_now(loop), later = component->timeout_at;
+    struct det_loop *loop = component->internal.executor->loop;
+    det_time now = det_loop_now(loop), later = component->internal.timeout_at;
     int r;
 
-    det_assert(component->def && component->phase != DET_PHASE_ENDED);
-    if (component->wake_at <= now)
-        component->wake_at = DET_NEVER;
+    det_assert(component->internal.def && component->internal.phase != DET_PHASE_ENDED);
+    if (component->internal.wake_at <= now)
+        component->internal.wake_at = DET_NEVER;
     if (later <= now)
         later = DET_NEVER;
-    later = earlier(later, component->wake_at);
+    later = earlier(later, component->internal.wake_at);
     if (later != DET_NEVER) {
-        r = det_loop_timer_set(loop, &component->timer, later);
+        r = det_loop_timer_set(loop, &component->internal.timer, later);
         det_assert(r == 0);
     }
     (void)det_gateway_run(component, NULL);
@@ -165,21 +166,23 @@ static void init(
     const struct det_machine *machine = def->machine;
     const struct det_timeout *timeout = &machine->states[machine->initial].timeout;
 
-    *component = (struct det_component){ .executor = executor,
-                                         .def = def,
-                                         .timeout_at = DET_NEVER,
-                                         .request = UINT16_MAX,
-                                         .wake_at = DET_NEVER,
-                                         .state = machine->initial,
-                                         .phase = DET_PHASE_PARKED };
-    component->timer.run = on_timer;
-    component->timer.argument = component;
+    *component = (struct det_component){
+        .internal = { .def = def,
+                      .state = machine->initial,
+                      .executor = executor,
+                      .timeout_at = DET_NEVER,
+                      .request = UINT16_MAX,
+                      .wake_at = DET_NEVER,
+                      .phase = DET_PHASE_PARKED },
+    };
+    component->internal.timer.run = on_timer;
+    component->internal.timer.argument = component;
     if (timeout->after > 0) {
-        component->timeout_at = det_add_time(det_loop_now(executor->loop), timeout->after);
-        component->timeout_event = timeout->event;
+        component->internal.timeout_at = det_add_time(det_loop_now(executor->loop), timeout->after);
+        component->internal.timeout_event = timeout->event;
     }
-    det_link_init(&component->all);
-    det_link_init(&component->ready);
+    det_link_init(&component->internal.all);
+    det_link_init(&component->internal.ready);
 }
 
 static int check(
@@ -193,13 +196,13 @@ static int check(
     if (executor->is_closed)
         return det_error_set(
             reterr, DET_ERR_CLOSED, "%s is not supervised: the executor is closed", name);
-    if (component->def)
+    if (component->internal.def)
         return det_error_set(reterr, DET_ERR_EXISTS, "this %s is supervised already", name);
     if (options->without_handle && options->on_state)
         return det_error_set(
             reterr, DET_ERR_INVALID,
-            "on_state of %s belongs to a handle: leave it out, or without_handle", name);
-    return 0;
+            "on_state of %s needs a handle; remove on_state or without_handle", name);
+    return det_reserved_check(options->reserved, "a component", reterr);
 }
 
 int det_supervise(
@@ -219,47 +222,49 @@ int det_supervise(
     if (r == 0 && !options->without_handle)
         r = det_handle_open(component, options, ret);
     if (r < 0) {
-        det_loop_timer_cancel(executor->loop, &component->timer);
+        det_loop_timer_cancel(executor->loop, &component->internal.timer);
         *component = (struct det_component){ 0 };
-        return det_error_set(reterr, r, "no memory to supervise a %s", def->machine->name);
+        return det_error_set(reterr, r, "out of memory: cannot supervise a %s", def->machine->name);
     }
     executor->counts.supervised++;
-    det_link_append(&executor->all, &component->all);
+    det_link_append(&executor->all, &component->internal.all);
     det_executor_ready(component);
     return 0;
 }
 
 void det_component_forget(struct det_component *component)
 {
-    det_assert(component->def && component->phase != DET_PHASE_RUNNING && !component->has_handle);
-    component->executor->counts.supervised--;
-    det_loop_timer_cancel(component->executor->loop, &component->timer);
-    det_link_remove(&component->ready);
-    det_link_remove(&component->all);
+    det_assert(
+        component->internal.def && component->internal.phase != DET_PHASE_RUNNING &&
+        !component->internal.has_handle);
+    component->internal.executor->counts.supervised--;
+    det_loop_timer_cancel(component->internal.executor->loop, &component->internal.timer);
+    det_link_remove(&component->internal.ready);
+    det_link_remove(&component->internal.all);
     *component = (struct det_component){ 0 };
 }
 
 void det_component_wake(struct det_component *component)
 {
-    if (!component->def)
+    if (!component->internal.def)
         return;
-    if (component->phase == DET_PHASE_PARKED)
+    if (component->internal.phase == DET_PHASE_PARKED)
         det_executor_ready(component);
-    else if (component->phase == DET_PHASE_RUNNING)
-        component->wake_wanted = true;
+    else if (component->internal.phase == DET_PHASE_RUNNING)
+        component->internal.wake_wanted = true;
 }
 
 int det_component_wake_at(struct det_component *component, det_time at)
 {
-    det_time before = component->wake_at;
+    det_time before = component->internal.wake_at;
     int r;
 
-    if (!component->def)
+    if (!component->internal.def)
         return 0;
-    component->wake_at = at == DET_NEVER ? DET_NEVER : earlier(at, before);
+    component->internal.wake_at = at == DET_NEVER ? DET_NEVER : earlier(at, before);
     r = det_executor_arm(component);
     if (r < 0)
-        component->wake_at = before;
+        component->internal.wake_at = before;
     return r;
 }
 
@@ -268,14 +273,14 @@ int det_component_offer(struct det_component *component, const void *event)
     const struct det_machine *machine;
     const struct det_frame *frame;
 
-    if (!component->def)
+    if (!component->internal.def)
         return DET_ERR_CLOSED;
-    machine = component->def->machine;
-    frame = component->executor->frame;
+    machine = component->internal.def->machine;
+    frame = component->internal.executor->frame;
     if (det_event_kind(event) >= machine->event_count ||
         machine->events[det_event_kind(event)].is_internal)
         return DET_ERR_INVALID;
-    if (component->phase == DET_PHASE_RUNNING)
+    if (component->internal.phase == DET_PHASE_RUNNING)
         return DET_ERR_BUSY;
     if (frame && frame->depth + 1 >= DET_COMPONENT_DEPTH_MAX)
         return DET_ERR_LIMIT;
@@ -284,7 +289,7 @@ int det_component_offer(struct det_component *component, const void *event)
 
 int det_component_deliver(struct det_component *component, const void *event)
 {
-    if (!component->def || component->executor->frame)
+    if (!component->internal.def || component->internal.executor->frame)
         return det_component_offer(component, event);
     return det_gateway_deliver(component, event);
 }

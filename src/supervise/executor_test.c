@@ -24,7 +24,7 @@ static void a_component_is_two_cache_lines(void **unused)
     assert_true(sizeof(struct det_component) <= 128);
 }
 
-static void wakes_are_one_turn_and_no_wake_is_none(void **state)
+static void many_wakes_run_one_turn_and_none_runs_none(void **state)
 {
     struct fixture *fixture = *state;
     uint64_t turns;
@@ -46,7 +46,7 @@ static void wake_itself(struct pump *pump)
     pump->in_step = NULL;
 }
 
-static void a_wake_while_it_runs_is_another_turn(void **state)
+static void wake_during_a_turn_schedules_another(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -67,7 +67,7 @@ static int wake_in_action(struct pump *pump, const char *name)
     return 0;
 }
 
-static void a_wake_before_the_dispatch_function_runs_is_served_by_it(void **state)
+static void wake_before_the_dispatch_function_causes_no_extra_turn(void **state)
 {
     struct fixture *fixture = *state;
     uint64_t turns;
@@ -96,7 +96,7 @@ static void pull(struct pump *pump)
     snprintf(rope->text + length, sizeof rope->text - length, "%d", (int)(pump - rope->pumps));
 }
 
-static void again_lets_the_others_have_their_turn(void **state)
+static void again_yields_to_other_components(void **state)
 {
     struct fixture *fixture = *state;
     static struct pump pumps[3];
@@ -121,7 +121,7 @@ static void transition_again(struct pump *pump)
     pump->event = pump_tick();
 }
 
-static void who_never_parks_has_a_budget(void **state)
+static void component_that_never_parks_is_limited_by_a_budget(void **state)
 {
     struct fixture *fixture = *state;
     static struct pump greedy, modest;
@@ -164,7 +164,7 @@ static void thousands_share_a_loop(void **state)
     /* Five seconds later all of them go on. */
     pass(fixture, 6 * DET_SECOND);
     for (int i = 0; i < COUNT; i++) {
-        assert_int_equal(pumps[i].component.state, PUMP_RUNNING);
+        assert_int_equal(det_component_state(&pumps[i].component), PUMP_RUNNING);
         assert_int_equal(offered(fixture, &pumps[i], i % 2 ? pump_quit() : pump_drain()), 0);
         assert_int_equal(pumps[i].completions, 1);
     }
@@ -183,7 +183,7 @@ static int pass_on(struct pump *pump)
     return other && pump->ticks == 1 ? pump_offer(other, pump_tick()) : 0;
 }
 
-static void offers_go_from_component_to_component_but_not_too_deep(void **state)
+static void nested_offers_are_limited_in_depth(void **state)
 {
     struct fixture *fixture = *state;
     enum { COUNT = DET_COMPONENT_DEPTH_MAX + 1 };
@@ -199,12 +199,12 @@ static void offers_go_from_component_to_component_but_not_too_deep(void **state)
     assert_int_equal(pumps[COUNT - 1].ticks, 2);
     for (int i = 0; i < COUNT; i++)
         pumps[i].ticks = 0;
-    assert_int_equal(pumps[1].component.state, PUMP_RUNNING);
-    /* One more is too deep: all of them are told, as each hands the error on. */
+    assert_int_equal(det_component_state(&pumps[1].component), PUMP_RUNNING);
+    /* One more is too deep: all of them get the error, as each returns it. */
     assert_int_equal(offered(fixture, &pumps[0], pump_tick()), DET_ERR_LIMIT);
     assert_int_equal(pumps[COUNT - 1].ticks, 0);
-    assert_int_equal(pumps[COUNT - 2].told.code, DET_ERR_LIMIT);
-    assert_int_equal(pumps[0].component.state, PUMP_BROKEN);
+    assert_int_equal(pumps[COUNT - 2].reported.code, DET_ERR_LIMIT);
+    assert_int_equal(det_component_state(&pumps[0].component), PUMP_BROKEN);
 }
 
 /* To itself, and by way of another one. */
@@ -225,7 +225,7 @@ static int offer_back(struct pump *pump)
     return 0;
 }
 
-static void what_a_component_offers_to_itself_is_an_error(void **state)
+static void event_offered_to_its_own_component_is_an_error(void **state)
 {
     struct fixture *fixture = *state;
     static struct pump pumps[2];
@@ -238,11 +238,11 @@ static void what_a_component_offers_to_itself_is_an_error(void **state)
     pumps[0].in_tick = offer_to_itself;
     pumps[1].in_tick = offer_back;
     assert_int_equal(offered(fixture, &pumps[0], pump_tick()), 0);
-    assert_int_equal(pumps[0].component.state, PUMP_RUNNING);
-    assert_int_equal(pumps[1].component.state, PUMP_RUNNING);
+    assert_int_equal(det_component_state(&pumps[0].component), PUMP_RUNNING);
+    assert_int_equal(det_component_state(&pumps[1].component), PUMP_RUNNING);
 }
 
-static void closing_aborts_what_lives_in_the_order_of_its_start(void **state)
+static void close_aborts_live_components_in_start_order(void **state)
 {
     struct fixture *fixture = *state;
     struct det_executor *executor;
@@ -273,11 +273,11 @@ static int supervise_in_completion(struct pump *pump, const char *name)
     struct pump *other = pump->user;
 
     if (strcmp(name, "completed") == 0)
-        pump->error = pump_supervise(pump->component.executor, other, &bare, NULL, NULL);
+        pump->error = pump_supervise(pump->component.internal.executor, other, &bare, NULL, NULL);
     return 0;
 }
 
-static void what_is_closed_takes_nothing_new(void **state)
+static void closed_executor_refuses_new_components(void **state)
 {
     struct fixture *fixture = *state;
     struct det_executor *executor;
@@ -291,11 +291,11 @@ static void what_is_closed_takes_nothing_new(void **state)
     pump.user = &other;
     det_executor_close(executor);
     assert_int_equal(pump.error, DET_ERR_CLOSED);
-    assert_null(other.component.def);
+    assert_false(det_component_is_supervised(&other.component));
     turn(fixture);
 }
 
-/* What a component says of itself in a function that another one called by an offer. */
+/* The status of a component in a function that another one called by an offer. */
 static int blame(struct pump *pump)
 {
     struct pump *other = pump->user;
@@ -314,7 +314,7 @@ static void pass_on_and_fail(struct pump *pump)
     pump->answer = DET_ERR_IO;
 }
 
-static void texts_belong_to_the_component_and_not_to_the_innermost_run(void **state)
+static void failure_text_belongs_to_its_component(void **state)
 {
     struct fixture *fixture = *state;
     static struct pump inner;
@@ -330,15 +330,15 @@ static void texts_belong_to_the_component_and_not_to_the_innermost_run(void **st
     det_component_wake(&outer->component);
     turn(fixture);
     assert_string_equal(
-        outer->told.text, "dispatch of running: seen from below: input or output failed");
-    assert_int_equal(inner.component.state, PUMP_RUNNING);
+        outer->reported.text, "dispatch of running: seen from below: input or output failed");
+    assert_int_equal(det_component_state(&inner.component), PUMP_RUNNING);
 }
 
 static void start_another(struct pump *pump)
 {
     struct pump *other = pump->user;
 
-    pump->answer = pump_supervise(pump->component.executor, other, &bare, NULL, NULL);
+    pump->answer = pump_supervise(pump->component.internal.executor, other, &bare, NULL, NULL);
 }
 
 static void a_component_may_supervise_another(void **state)
@@ -352,13 +352,13 @@ static void a_component_may_supervise_another(void **state)
     fixture->pump.user = &other;
     det_component_wake(&fixture->pump.component);
     turn(fixture);
-    assert_int_equal(fixture->pump.component.state, PUMP_RUNNING);
+    assert_int_equal(det_component_state(&fixture->pump.component), PUMP_RUNNING);
     assert_int_equal(offered(fixture, &other, start_event()), 0);
-    assert_int_equal(other.component.state, PUMP_RUNNING);
+    assert_int_equal(det_component_state(&other.component), PUMP_RUNNING);
 }
 
 /* Breaks a pump, mends it, pauses it, drains it. Both states that have a timeout may lack memory:
- * the broken one while it is told of a failure, which is the end of it. */
+ * the broken one while it handles a failure, which ends it. */
 static int live(struct det_loop *loop, struct pump *pump)
 {
     int r;
@@ -377,7 +377,7 @@ static int live(struct det_loop *loop, struct pump *pump)
     assert_int_equal(r, 0);
     r = pump_offer(pump, pump_pause());
     if (r < 0) {
-        assert_int_equal(pump->told.code, r);
+        assert_int_equal(pump->reported.code, r);
         return r;
     }
     r = det_component_wake_at(&pump->component, 1000 * DET_SECOND);
@@ -421,7 +421,7 @@ static int scenario(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void memory_may_run_out_at_any_place(void **unused)
+static void every_allocation_may_fail(void **unused)
 {
     (void)unused;
     det_test_each_failure(scenario, NULL);
@@ -431,19 +431,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_component_is_two_cache_lines),
-        PUMP_TEST(wakes_are_one_turn_and_no_wake_is_none),
-        PUMP_TEST(a_wake_while_it_runs_is_another_turn),
-        PUMP_TEST(a_wake_before_the_dispatch_function_runs_is_served_by_it),
-        PUMP_TEST(again_lets_the_others_have_their_turn),
-        PUMP_TEST(who_never_parks_has_a_budget),
+        PUMP_TEST(many_wakes_run_one_turn_and_none_runs_none),
+        PUMP_TEST(wake_during_a_turn_schedules_another),
+        PUMP_TEST(wake_before_the_dispatch_function_causes_no_extra_turn),
+        PUMP_TEST(again_yields_to_other_components),
+        PUMP_TEST(component_that_never_parks_is_limited_by_a_budget),
         PUMP_TEST(thousands_share_a_loop),
-        PUMP_TEST(offers_go_from_component_to_component_but_not_too_deep),
-        PUMP_TEST(what_a_component_offers_to_itself_is_an_error),
-        PUMP_TEST(closing_aborts_what_lives_in_the_order_of_its_start),
-        PUMP_TEST(what_is_closed_takes_nothing_new),
-        PUMP_TEST(texts_belong_to_the_component_and_not_to_the_innermost_run),
+        PUMP_TEST(nested_offers_are_limited_in_depth),
+        PUMP_TEST(event_offered_to_its_own_component_is_an_error),
+        PUMP_TEST(close_aborts_live_components_in_start_order),
+        PUMP_TEST(closed_executor_refuses_new_components),
+        PUMP_TEST(failure_text_belongs_to_its_component),
         PUMP_TEST(a_component_may_supervise_another),
-        cmocka_unit_test(memory_may_run_out_at_any_place),
+        cmocka_unit_test(every_allocation_may_fail),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

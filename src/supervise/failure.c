@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* failure.c - what went wrong in a run, in words; and where that is kept until the component ends.
+/* failure.c - formats the failure of a run, and keeps it until the component ends.
  *
- * A text is "place: note: reason": the place is the gateway's, the note det_component_fail()'s, the
- * reason the general sentence of the code. Where the machine could not be told, the text says both
- * what failed at last and what it was about. */
+ * A text is "place: note: reason": the place comes from the gateway, the note from
+ * det_component_fail(), the reason is the general sentence of the code. If the machine could not
+ * handle the failure, the text contains both the last failure and the original one. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,10 +17,11 @@
 
 #define LONG_TEXT ((size_t)4 * DET_ERROR_TEXT_MAX)
 
-/* The run that the component is in; it is not the innermost one while it offers to another. */
+/* The run of the component; not the innermost one while it offers to another component. */
 static struct det_frame *frame_of(const struct det_component *component)
 {
-    struct det_frame *frame = component->executor ? component->executor->frame : NULL;
+    struct det_frame *frame =
+        component->internal.executor ? component->internal.executor->frame : NULL;
 
     while (frame && frame->component != component)
         frame = frame->below;
@@ -51,14 +52,15 @@ const struct det_failure *det_component_failure(const struct det_component *comp
     return frame && frame->has_failure ? &frame->failure : &none;
 }
 
-static void say(struct det_frame *frame, int code, const char *place, const char *before)
+static void describe(struct det_frame *frame, int code, const char *place, const char *before)
 {
     bool has_note = frame->noted == code && frame->note[0] != '\0';
     char text[LONG_TEXT];
 
     snprintf(
         text, sizeof text, "%s: %s%s%s%s%s", place, has_note ? frame->note : "",
-        has_note ? ": " : "", det_error_text(code), *before ? "; while it was told: " : "", before);
+        has_note ? ": " : "", det_error_text(code), *before ? "; while handling this: " : "",
+        before);
     det_text_copy(frame->failure.text, sizeof frame->failure.text, text);
     frame->noted = 0;
 }
@@ -75,7 +77,7 @@ void det_frame_fail(
     va_end(arguments);
     if (frame->is_failing)
         det_text_copy(before, sizeof before, frame->failure.text);
-    say(frame, code, where, before);
+    describe(frame, code, where, before);
     frame->failure.source = source;
     frame->failure.code = code;
     frame->failure.is_last_resort = frame->is_failing;
@@ -96,8 +98,8 @@ void det_frame_last_resort(struct det_frame *frame, int code)
     det_assert(frame->has_failure);
     snprintf(
         text, sizeof text, "%s; event %s in %s: %s", frame->failure.text,
-        machine->events[frame->def->failure].name, machine->states[frame->component->state].name,
-        det_error_text(code));
+        machine->events[frame->def->failure].name,
+        machine->states[frame->component->internal.state].name, det_error_text(code));
     det_text_copy(frame->failure.text, sizeof frame->failure.text, text);
     frame->failure.is_last_resort = true;
     frame->over = DET_OVER_ENDED;
@@ -115,33 +117,34 @@ void det_frame_keep_failure(struct det_frame *frame)
 {
     struct det_component *component = frame->component;
 
-    if (component->has_handle) {
-        copy(det_handle_failure(component->handle), &frame->failure);
+    if (component->internal.has_handle) {
+        copy(det_handle_failure(component->internal.handle), &frame->failure);
         return;
     }
-    if (!component->failure)
-        component->failure = DET_NEW(frame->executor->allocator, struct det_failure);
-    component->failure_lost = !component->failure;
-    if (component->failure)
-        copy(component->failure, &frame->failure);
+    if (!component->internal.failure)
+        component->internal.failure = DET_NEW(frame->executor->allocator, struct det_failure);
+    component->internal.failure_lost = !component->internal.failure;
+    if (component->internal.failure)
+        copy(component->internal.failure, &frame->failure);
 }
 
 void det_frame_end_failure(struct det_frame *frame, struct det_failure *ret)
 {
     struct det_component *component = frame->component;
-    const struct det_failure *kept =
-        component->has_handle ? det_handle_failure(component->handle) : component->failure;
+    const struct det_failure *kept = component->internal.has_handle
+                                         ? det_handle_failure(component->internal.handle)
+                                         : component->internal.failure;
 
     if (frame->has_failure)
         copy(ret, &frame->failure);
-    else if (component->failure_lost)
+    else if (component->internal.failure_lost)
         *ret = (struct det_failure){ .source = DET_FAILURE_ACTION,
                                      .code = DET_ERR_NO_MEMORY,
-                                     .text = "a failure that there was no memory to keep" };
+                                     .text = "out of memory: cannot keep the failure" };
     else if (kept)
         copy(ret, kept);
-    if (!component->has_handle && component->failure) {
-        DET_DELETE(frame->executor->allocator, component->failure);
-        component->failure = NULL;
+    if (!component->internal.has_handle && component->internal.failure) {
+        DET_DELETE(frame->executor->allocator, component->internal.failure);
+        component->internal.failure = NULL;
     }
 }

@@ -14,17 +14,17 @@ static struct pump *break_it(struct fixture *fixture, const char *name)
     return &fixture->pump;
 }
 
-static void assert_told(
+static void assert_reported(
     struct fixture *fixture, enum det_failure_source source, int code, const char *text)
 {
     struct pump *pump = &fixture->pump;
 
-    assert_int_equal(pump->told.source, source);
-    assert_int_equal(pump->told.code, code);
-    assert_false(pump->told.is_last_resort);
-    assert_string_equal(pump->told.text, text);
+    assert_int_equal(pump->reported.source, source);
+    assert_int_equal(pump->reported.code, code);
+    assert_false(pump->reported.is_last_resort);
+    assert_string_equal(pump->reported.text, text);
     assert_int_equal(pump->completions, 0);
-    assert_int_equal(pump->component.state, PUMP_BROKEN);
+    assert_int_equal(det_component_state(&pump->component), PUMP_BROKEN);
     assert_int_equal(pump_handle_state(fixture->handle), PUMP_BROKEN);
     assert_int_equal(det_component_failure(&pump->component)->code, 0);
 }
@@ -55,7 +55,7 @@ static void a_dispatch_error_runs_failure_actions_once_then_the_completion_once(
     det_component_wake(&pump->component);
     turn(fixture);
     assert_string_equal(pump->trace, "run_step leave_running note_failure close_port ");
-    assert_told(
+    assert_reported(
         fixture, DET_FAILURE_DISPATCH, DET_ERR_IO, "dispatch of running: input or output failed");
     assert_int_equal(offered(fixture, pump, pump_quit()), 0);
     assert_string_equal(pump->trace, "run_step leave_running note_failure close_port completed ");
@@ -87,7 +87,7 @@ static void a_failure_has_the_text_that_its_function_gave(void **state)
     pump->text = "port 3";
     det_component_wake(&pump->component);
     turn(fixture);
-    assert_told(
+    assert_reported(
         fixture, DET_FAILURE_DISPATCH, DET_ERR_IO,
         "dispatch of running: port 3: input or output failed");
 }
@@ -97,7 +97,7 @@ static void note_in_vain(struct pump *pump)
     (void)det_component_fail(&pump->component, DET_ERR_IO, "never mind");
 }
 
-static void a_text_that_was_given_in_vain_is_not_used_later(void **state)
+static void unused_failure_text_is_discarded(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = break_it(fixture, "count_tick");
@@ -106,7 +106,7 @@ static void a_text_that_was_given_in_vain_is_not_used_later(void **state)
     det_component_wake(&pump->component);
     turn(fixture);
     assert_int_equal(offered(fixture, pump, pump_tick()), DET_ERR_IO);
-    assert_told(
+    assert_reported(
         fixture, DET_FAILURE_ACTION, DET_ERR_IO,
         "action count_tick in running: input or output failed");
 }
@@ -122,22 +122,22 @@ static void a_text_that_is_too_long_is_cut(void **state)
     pump->text = text;
     det_component_wake(&pump->component);
     turn(fixture);
-    assert_int_equal(strlen(pump->told.text), DET_ERROR_TEXT_MAX - 1);
+    assert_int_equal(strlen(pump->reported.text), DET_ERROR_TEXT_MAX - 1);
 }
 
-static void a_failing_action_keeps_those_behind_it_from_running(void **state)
+static void failing_action_skips_the_later_actions(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = break_it(fixture, "count_tick");
 
     assert_int_equal(offered(fixture, pump, pump_tick()), DET_ERR_IO);
     assert_string_equal(pump->trace, "count_tick leave_running note_failure close_port ");
-    assert_told(
+    assert_reported(
         fixture, DET_FAILURE_ACTION, DET_ERR_IO,
         "action count_tick in running: input or output failed");
 }
 
-static void what_was_produced_before_a_failing_action_is_dropped(void **state)
+static void events_produced_before_a_failing_action_are_dropped(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = break_it(fixture, "count_tick");
@@ -145,12 +145,12 @@ static void what_was_produced_before_a_failing_action_is_dropped(void **state)
     assert_int_equal(offered(fixture, pump, pump_burst()), DET_ERR_IO);
     assert_string_equal(
         pump->trace, "make_echo make_echo count_tick leave_running note_failure close_port ");
-    assert_told(
+    assert_reported(
         fixture, DET_FAILURE_ACTION, DET_ERR_IO,
         "action count_tick in running: input or output failed");
 }
 
-static void a_failing_exit_hook_keeps_it_in_its_state(void **state)
+static void failing_exit_hook_keeps_the_state(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = break_it(fixture, "leave_running");
@@ -161,11 +161,11 @@ static void a_failing_exit_hook_keeps_it_in_its_state(void **state)
     assert_int_equal(pump->end.state, PUMP_RUNNING);
     assert_ended(
         fixture, DET_FAILURE_HOOK, DET_ERR_IO,
-        "exit hook of running: input or output failed; while it was told: "
+        "exit hook of running: input or output failed; while handling this: "
         "exit hook of running: input or output failed");
 }
 
-static void a_failing_call_hook_keeps_it_in_its_state(void **state)
+static void failing_call_hook_keeps_the_state(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = break_it(fixture, "check_drain");
@@ -173,12 +173,12 @@ static void a_failing_call_hook_keeps_it_in_its_state(void **state)
     assert_int_equal(offered(fixture, pump, pump_drain()), DET_ERR_IO);
     assert_string_equal(
         pump->trace, "leave_running check_drain leave_running note_failure close_port ");
-    assert_told(
+    assert_reported(
         fixture, DET_FAILURE_HOOK, DET_ERR_IO,
         "hook check_drain in running: input or output failed");
 }
 
-static void a_failing_entry_hook_finds_it_in_its_new_state(void **state)
+static void failing_entry_hook_leaves_the_new_state(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -189,11 +189,11 @@ static void a_failing_entry_hook_finds_it_in_its_new_state(void **state)
     assert_int_equal(offered(fixture, pump, start_event()), 0);
     assert_string_equal(
         pump->trace, "open_port open_step enter_running leave_running note_failure close_port ");
-    assert_told(
-        fixture, DET_FAILURE_HOOK, DET_ERR_BUSY, "entry hook of running: it is in use; try again");
+    assert_reported(
+        fixture, DET_FAILURE_HOOK, DET_ERR_BUSY, "entry hook of running: in use; try again");
 }
 
-static void hooks_and_actions_that_answer_nonsense_fail(void **state)
+static void hooks_and_actions_with_invalid_results_fail(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = break_it(fixture, "check_drain");
@@ -203,12 +203,12 @@ static void hooks_and_actions_that_answer_nonsense_fail(void **state)
     assert_int_equal(offered(fixture, pump, pump_reset()), 0);
     pump->broken = "count_tick";
     assert_int_equal(offered(fixture, pump, pump_tick()), DET_ERR_INVALID);
-    assert_told(
+    assert_reported(
         fixture, DET_FAILURE_ACTION, DET_ERR_INVALID,
         "action count_tick in running: an argument is not valid");
 }
 
-static void an_action_that_produces_what_it_may_not_fails(void **state)
+static void action_that_produces_an_undeclared_event_fails(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -220,12 +220,12 @@ static void an_action_that_produces_what_it_may_not_fails(void **state)
     /* Nor what it never wrote. */
     pump->is_silent = true;
     assert_int_equal(offered(fixture, pump, pump_burst()), DET_ERR_INVALID);
-    assert_told(
+    assert_reported(
         fixture, DET_FAILURE_ACTION, DET_ERR_INVALID,
         "action make_echo in running: an argument is not valid");
 }
 
-static void events_without_end_are_a_failure_and_no_standstill(void **state)
+static void endless_chain_of_produced_events_fails(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -233,7 +233,7 @@ static void events_without_end_are_a_failure_and_no_standstill(void **state)
     run_it(fixture);
     assert_int_equal(offered(fixture, pump, pump_circle()), DET_ERR_LIMIT);
     assert_int_equal(pump->rounds, DET_COMPONENT_CHAIN_MAX + 1);
-    assert_told(
+    assert_reported(
         fixture, DET_FAILURE_ACTION, DET_ERR_LIMIT,
         "events that actions produce in running: a limit was exceeded");
 }
@@ -246,7 +246,7 @@ static void more_events_than_may_wait_are_a_failure(void **state)
     run_it(fixture);
     /* Six wait; each brings two more in the place of one. */
     assert_int_equal(offered(fixture, pump, pump_flood()), DET_ERR_LIMIT);
-    assert_told(
+    assert_reported(
         fixture, DET_FAILURE_ACTION, DET_ERR_LIMIT,
         "action make_echo in running: a limit was exceeded");
 }
@@ -260,9 +260,9 @@ static void an_unhandled_control_event_is_a_failure(void **state)
     assert_int_equal(pump_handle_send(fixture->handle, pump_finish()), 0);
     turn(fixture);
     assert_string_equal(pump->trace, "leave_running note_failure close_port ");
-    assert_told(
+    assert_reported(
         fixture, DET_FAILURE_UNHANDLED, DET_ERR_UNHANDLED,
-        "event finish in running: the state does not take this event");
+        "event finish in running: the state does not accept this event");
 }
 
 static void a_refused_control_event_is_a_failure(void **state)
@@ -272,7 +272,7 @@ static void a_refused_control_event_is_a_failure(void **state)
     assert_int_equal(
         pump_handle_send(fixture->handle, pump_start((struct pump_port){ .number = 0 })), 0);
     turn(fixture);
-    assert_told(
+    assert_reported(
         fixture, DET_FAILURE_UNHANDLED, DET_ERR_REFUSED,
         "event start in idle: a guard refused the event");
 }
@@ -287,12 +287,12 @@ static void an_unhandled_event_of_a_dispatch_function_is_a_failure(void **state)
     pump->event = pump_finish();
     det_component_wake(&pump->component);
     turn(fixture);
-    assert_told(
+    assert_reported(
         fixture, DET_FAILURE_UNHANDLED, DET_ERR_UNHANDLED,
-        "event finish in running: the state does not take this event");
+        "event finish in running: the state does not accept this event");
 }
 
-static void an_answer_that_is_none_of_the_four_is_a_failure(void **state)
+static void invalid_dispatch_answer_is_a_failure(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -301,7 +301,7 @@ static void an_answer_that_is_none_of_the_four_is_a_failure(void **state)
     pump->answer = 4;
     det_component_wake(&pump->component);
     turn(fixture);
-    assert_told(
+    assert_reported(
         fixture, DET_FAILURE_DISPATCH, DET_ERR_INVALID,
         "dispatch of running: an argument is not valid");
 }
@@ -316,12 +316,12 @@ static void an_event_that_does_not_exist_is_a_failure(void **state)
     pump->event.kind = pump_event_count;
     det_component_wake(&pump->component);
     turn(fixture);
-    assert_told(
+    assert_reported(
         fixture, DET_FAILURE_DISPATCH, DET_ERR_INVALID,
         "dispatch of running: an argument is not valid");
 }
 
-static void a_failing_failure_action_is_the_last_resort(void **state)
+static void failing_failure_action_ends_the_component(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = break_it(fixture, "run_step");
@@ -333,11 +333,11 @@ static void a_failing_failure_action_is_the_last_resort(void **state)
     assert_int_equal(pump->end.state, PUMP_BROKEN);
     assert_ended(
         fixture, DET_FAILURE_ACTION, DET_ERR_IO,
-        "action close_port in broken: input or output failed; while it was told: "
+        "action close_port in broken: input or output failed; while handling this: "
         "dispatch of running: input or output failed");
 }
 
-static void a_failure_event_that_is_not_taken_is_the_last_resort(void **state)
+static void unhandled_failure_event_ends_the_component(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = break_it(fixture, "close_port");
@@ -348,10 +348,10 @@ static void a_failure_event_that_is_not_taken_is_the_last_resort(void **state)
     assert_ended(
         fixture, DET_FAILURE_ACTION, DET_ERR_IO,
         "action close_port in done: input or output failed; event error in done: "
-        "the state does not take this event");
+        "the state does not accept this event");
 }
 
-static void a_failing_completion_is_the_last_resort_and_runs_once(void **state)
+static void failing_completion_ends_the_component_and_runs_once(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = break_it(fixture, "completed");
@@ -364,7 +364,7 @@ static void a_failing_completion_is_the_last_resort_and_runs_once(void **state)
         "completion of pump: no ink: input or output failed");
 }
 
-static void a_completion_that_answers_nonsense_failed(void **state)
+static void completion_with_an_invalid_result_fails(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = break_it(fixture, "completed");
@@ -376,7 +376,7 @@ static void a_completion_that_answers_nonsense_failed(void **state)
         "completion of pump: an argument is not valid");
 }
 
-static void an_abort_ends_it_without_asking_its_machine(void **state)
+static void abort_ends_a_component_without_its_machine(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -387,8 +387,7 @@ static void an_abort_ends_it_without_asking_its_machine(void **state)
     turn(fixture);
     assert_string_equal(pump->trace, "completed ");
     assert_int_equal(pump->end.state, PUMP_RUNNING);
-    assert_ended(
-        fixture, DET_FAILURE_ABORTED, DET_ERR_CANCELLED, "aborted in running: it was cancelled");
+    assert_ended(fixture, DET_FAILURE_ABORTED, DET_ERR_CANCELLED, "aborted in running: cancelled");
 }
 
 static void a_second_failure_after_the_first_was_handled_is_a_new_one(void **state)
@@ -401,7 +400,7 @@ static void a_second_failure_after_the_first_was_handled_is_a_new_one(void **sta
     pump->broken = "count_tick";
     assert_int_equal(offered(fixture, pump, pump_reset()), 0);
     assert_int_equal(offered(fixture, pump, pump_tick()), DET_ERR_IO);
-    assert_told(
+    assert_reported(
         fixture, DET_FAILURE_ACTION, DET_ERR_IO,
         "action count_tick in running: input or output failed");
     /* The end knows the last one. */
@@ -431,27 +430,27 @@ int main(void)
         PUMP_TEST(a_dispatch_error_runs_failure_actions_once_then_the_completion_once),
         PUMP_TEST(a_watcher_sees_the_failed_state_after_a_dispatch_error),
         PUMP_TEST(a_failure_has_the_text_that_its_function_gave),
-        PUMP_TEST(a_text_that_was_given_in_vain_is_not_used_later),
+        PUMP_TEST(unused_failure_text_is_discarded),
         PUMP_TEST(a_text_that_is_too_long_is_cut),
-        PUMP_TEST(a_failing_action_keeps_those_behind_it_from_running),
-        PUMP_TEST(what_was_produced_before_a_failing_action_is_dropped),
-        PUMP_TEST(a_failing_exit_hook_keeps_it_in_its_state),
-        PUMP_TEST(a_failing_call_hook_keeps_it_in_its_state),
-        PUMP_TEST(a_failing_entry_hook_finds_it_in_its_new_state),
-        PUMP_TEST(hooks_and_actions_that_answer_nonsense_fail),
-        PUMP_TEST(an_action_that_produces_what_it_may_not_fails),
-        PUMP_TEST(events_without_end_are_a_failure_and_no_standstill),
+        PUMP_TEST(failing_action_skips_the_later_actions),
+        PUMP_TEST(events_produced_before_a_failing_action_are_dropped),
+        PUMP_TEST(failing_exit_hook_keeps_the_state),
+        PUMP_TEST(failing_call_hook_keeps_the_state),
+        PUMP_TEST(failing_entry_hook_leaves_the_new_state),
+        PUMP_TEST(hooks_and_actions_with_invalid_results_fail),
+        PUMP_TEST(action_that_produces_an_undeclared_event_fails),
+        PUMP_TEST(endless_chain_of_produced_events_fails),
         PUMP_TEST(more_events_than_may_wait_are_a_failure),
         PUMP_TEST(an_unhandled_control_event_is_a_failure),
         PUMP_TEST(a_refused_control_event_is_a_failure),
         PUMP_TEST(an_unhandled_event_of_a_dispatch_function_is_a_failure),
-        PUMP_TEST(an_answer_that_is_none_of_the_four_is_a_failure),
+        PUMP_TEST(invalid_dispatch_answer_is_a_failure),
         PUMP_TEST(an_event_that_does_not_exist_is_a_failure),
-        PUMP_TEST(a_failing_failure_action_is_the_last_resort),
-        PUMP_TEST(a_failure_event_that_is_not_taken_is_the_last_resort),
-        PUMP_TEST(a_failing_completion_is_the_last_resort_and_runs_once),
-        PUMP_TEST(a_completion_that_answers_nonsense_failed),
-        PUMP_TEST(an_abort_ends_it_without_asking_its_machine),
+        PUMP_TEST(failing_failure_action_ends_the_component),
+        PUMP_TEST(unhandled_failure_event_ends_the_component),
+        PUMP_TEST(failing_completion_ends_the_component_and_runs_once),
+        PUMP_TEST(completion_with_an_invalid_result_fails),
+        PUMP_TEST(abort_ends_a_component_without_its_machine),
         PUMP_TEST(a_second_failure_after_the_first_was_handled_is_a_new_one),
         PUMP_TEST(a_failure_is_also_kept_without_a_handle),
     };

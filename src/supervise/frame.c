@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* frame.c - how a run of a component begins and how it is over: parked, ready again, or ended.
+/* frame.c - begins a run of a component, and ends it: parked, ready again, or ended.
  *
  * The completion function is called once, when the component is in no list, has no timer, and its
- * handle takes nothing more. Behind that call the context is not touched: it may be gone. */
+ * handle accepts no more events. After that call the context is not accessed: it may be gone. */
 #include <detent/driver/loop.h>
 
 #include "base/assert.h"
@@ -12,16 +12,18 @@
 
 void det_frame_open(struct det_frame *frame, struct det_component *component)
 {
-    struct det_executor *executor = component->executor;
+    struct det_executor *executor = component->internal.executor;
 
-    det_assert(component->phase == DET_PHASE_PARKED || component->phase == DET_PHASE_READY);
-    if (component->phase == DET_PHASE_READY)
-        det_link_remove(&component->ready);
-    component->phase = DET_PHASE_RUNNING;
+    det_assert(
+        component->internal.phase == DET_PHASE_PARKED ||
+        component->internal.phase == DET_PHASE_READY);
+    if (component->internal.phase == DET_PHASE_READY)
+        det_link_remove(&component->internal.ready);
+    component->internal.phase = DET_PHASE_RUNNING;
     frame->executor = executor;
     frame->component = component;
-    frame->def = component->def;
-    frame->context = (char *)component - component->def->offset;
+    frame->def = component->internal.def;
+    frame->context = (char *)component - component->internal.def->offset;
     frame->below = executor->frame;
     frame->depth = frame->below ? frame->below->depth + 1 : 0;
     frame->rounds = frame->chain = 0;
@@ -37,23 +39,25 @@ static void detach(struct det_frame *frame)
 {
     struct det_component *component = frame->component;
 
-    if (component->has_handle) {
+    if (component->internal.has_handle) {
         det_control_publish(component);
-        det_handle_detach(component->handle);
+        det_handle_detach(component->internal.handle);
     }
-    det_loop_timer_cancel(frame->executor->loop, &component->timer);
-    det_assert(component->phase == DET_PHASE_RUNNING && det_link_is_alone(&component->ready));
-    det_link_remove(&component->all);
-    component->phase = DET_PHASE_ENDED;
-    component->def = NULL;
+    det_loop_timer_cancel(frame->executor->loop, &component->internal.timer);
+    det_assert(
+        component->internal.phase == DET_PHASE_RUNNING &&
+        det_link_is_alone(&component->internal.ready));
+    det_link_remove(&component->internal.all);
+    component->internal.phase = DET_PHASE_ENDED;
+    component->internal.def = NULL;
 }
 
 static void end(struct det_frame *frame)
 {
     struct det_component *component = frame->component;
-    struct det_handle *handle = component->has_handle ? component->handle : NULL;
+    struct det_handle *handle = component->internal.has_handle ? component->internal.handle : NULL;
     struct det_executor *executor = frame->executor;
-    struct det_component_end end = { .state = component->state };
+    struct det_component_end end = { .state = component->internal.state };
     int r = 0;
 
     det_frame_end_failure(frame, &end.failure);
@@ -76,7 +80,7 @@ static void end(struct det_frame *frame)
         det_handle_finish(handle, &end);
 }
 
-/* Parks it, or lets it wait for its next turn. */
+/* Parks the component, or queues it for its next turn. */
 static void park(struct det_frame *frame)
 {
     struct det_component *component = frame->component;
@@ -84,16 +88,16 @@ static void park(struct det_frame *frame)
 
     if (frame->has_failure)
         det_frame_keep_failure(frame);
-    if (component->timer_stale) {
-        /* Never a new timer: what was armed moves or goes. */
-        component->timer_stale = false;
+    if (component->internal.timer_stale) {
+        /* Never a new timer: an armed one moves or is cancelled. */
+        component->internal.timer_stale = false;
         r = det_executor_arm(component);
         det_assert(r == 0);
     }
-    component->phase = DET_PHASE_PARKED;
-    if (frame->over == DET_OVER_AGAIN || component->wake_wanted)
+    component->internal.phase = DET_PHASE_PARKED;
+    if (frame->over == DET_OVER_AGAIN || component->internal.wake_wanted)
         det_executor_ready(component);
-    component->wake_wanted = false;
+    component->internal.wake_wanted = false;
 }
 
 int det_frame_close(struct det_frame *frame)

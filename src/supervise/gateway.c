@@ -9,21 +9,22 @@
  *                  | events that actions produced, in order     |
  *                next                                           |
  *                  | abort, budget used          -> over        |
- *                  | timeout, event from outside -> step -------+
+ *                  | timeout, external event     -> step -------+
  *                  | dispatch function           -> step, park, again, end
  *
- *     an offer:  the event, and what settles of it; the rest is for a run of its own
+ *     an offer:  the event, and its settling; the rest belongs to a separate run
  *
  * Invariants
- *   1. A component is in at most one run, and nothing here calls itself: what a step implies is
- *      taken from the frame by the same loop. Only a function that offers an event to another
+ *   1. A component is in at most one run, and this file does not recurse: the same loop takes the
+ *      consequences of a step from the frame. Only a function that offers an event to another
  *      component makes a second frame.
  *   2. While the failure event is handled (its step, its actions and the events that they
  *      produced), another failure ends the component; after it, a failure is a new one.
- *   3. What actions of a step produced before one of them failed is dropped: the failure event is
- *      the next, and it finds the machine where it stands.
- *   4. A request from outside that moved the component and comes again, where its state has no row
- *      for it, is counted and ignored until another request moves it or it fails. */
+ *   3. If an action of a step fails, the events that earlier actions of the step produced are
+ *      dropped: the failure event is next, in the current state.
+ *   4. If an external event that caused a step is repeated, and the new state has no row for it,
+ *      the repetition is counted and ignored until another event causes a step or the component
+ *      fails. */
 #include <detent/tool/machine.h>
 #include <limits.h>
 #include <stdio.h>
@@ -38,10 +39,10 @@
 
 static const char *state_name(const struct det_frame *frame)
 {
-    return frame->def->machine->states[frame->component->state].name;
+    return frame->def->machine->states[frame->component->internal.state].name;
 }
 
-/* So that an event which was not written is seen. */
+/* Detects an event that was not written. */
 static void unset_kind(void *event)
 {
     const unsigned kind = UINT_MAX;
@@ -49,7 +50,7 @@ static void unset_kind(void *event)
     memcpy(event, &kind, sizeof kind);
 }
 
-/* Functions answer 0 or a negative error; what is neither is an error as well. */
+/* Functions return 0 or a negative error; other values are an error, too. */
 static int run_hook(struct det_frame *frame, const struct det_hook_def *hook, const void *event)
 {
     int r;
@@ -59,14 +60,14 @@ static int run_hook(struct det_frame *frame, const struct det_hook_def *hook, co
     return r > 0 ? DET_ERR_INVALID : r;
 }
 
-/* The guard, exit hook and CALL hook come before the move: nothing has happened if they fail. */
+/* The guard, exit hook and CALL hook precede the move: if they fail, nothing has happened. */
 static bool leave(
     struct det_frame *frame, const struct det_transition *transition, const void *event)
 {
     const struct det_hook_def *exit =
         transition->outcome == DET_OUTCOME_STAY
             ? NULL
-            : frame->def->machine->states[frame->component->state].exit;
+            : frame->def->machine->states[frame->component->internal.state].exit;
     const struct det_hook_def *hook = transition->more ? transition->more->hook : NULL;
     int r;
 
@@ -88,21 +89,22 @@ static int arm_timeout(struct det_frame *frame, const struct det_timeout *timeou
     struct det_component *component = frame->component;
     int r;
 
-    if (!timeout && component->timeout_at == DET_NEVER)
+    if (!timeout && component->internal.timeout_at == DET_NEVER)
         return 0;
-    component->timeout_at = DET_NEVER;
+    component->internal.timeout_at = DET_NEVER;
     if (timeout) {
-        component->timeout_at = det_add_time(det_loop_now(frame->executor->loop), timeout->after);
-        component->timeout_event = timeout->event;
+        component->internal.timeout_at =
+            det_add_time(det_loop_now(frame->executor->loop), timeout->after);
+        component->internal.timeout_event = timeout->event;
     }
     r = det_executor_arm(component);
     if (r < 0)
-        component->timeout_at = DET_NEVER;
+        component->internal.timeout_at = DET_NEVER;
     return r;
 }
 
-/* The move itself; then the entry hook, then the timeout, which a state has however its hook ended:
- * the machine may stay. */
+/* The move itself; then the entry hook, then the timeout, which is armed even if the hook failed,
+ * since the machine may stay in the state. */
 static bool enter(
     struct det_frame *frame, const struct det_transition *transition, const void *event)
 {
@@ -110,7 +112,7 @@ static bool enter(
     const struct det_hook_def *entry = machine->states[transition->to].entry;
     int r, timer;
 
-    frame->component->state = transition->to;
+    frame->component->internal.state = transition->to;
     r = entry ? run_hook(frame, entry, event) : 0;
     timer = arm_timeout(frame, det_machine_timeout(machine, transition));
     if (r < 0)
@@ -169,7 +171,7 @@ static void act(struct det_frame *frame, const struct det_transition *transition
     }
 }
 
-_Noreturn static void say_unsound(const struct det_frame *frame)
+_Noreturn static void fail_invariant(const struct det_frame *frame)
 {
     char text[DET_ERROR_TEXT_MAX];
 
@@ -182,29 +184,30 @@ _Noreturn static void say_unsound(const struct det_frame *frame)
 static void assert_sound(const struct det_frame *frame)
 {
     if (frame->def->invariant && !frame->def->invariant(frame->context))
-        say_unsound(frame);
+        fail_invariant(frame);
 }
 
-/* What is seen of a step: also of one whose last action failed, but then not yet by watchers. */
+/* Reports a step to observers, even if its last action failed; watchers see it later in that
+ * case. */
 static void observe(struct det_frame *frame, unsigned from, int event)
 {
     const struct det_executor_options *options = &frame->executor->options;
     const struct det_component *component = frame->component;
 
     if (options->observe)
-        options->observe(options->observer, component, from, component->state, event);
+        options->observe(options->observer, component, from, component->internal.state, event);
     if (frame->is_pending || frame->over == DET_OVER_ENDED)
         return;
     assert_sound(frame);
     det_control_publish(frame->component);
-    if (frame->def->machine->states[component->state].flags & DET_STATE_FINAL)
+    if (frame->def->machine->states[component->internal.state].flags & DET_STATE_FINAL)
         frame->over = DET_OVER_ENDED;
 }
 
 static void take_event(
     struct det_frame *frame, const struct det_transition *transition, const void *event)
 {
-    unsigned from = frame->component->state;
+    unsigned from = frame->component->internal.state;
 
     if (!leave(frame, transition, event))
         return;
@@ -224,12 +227,12 @@ static bool is_allowed(
     return !guard || guard->run(NULL, frame->context, event);
 }
 
-/* DET_ERR_UNHANDLED and DET_ERR_REFUSED: nothing has happened. 0: it was taken, and what failed on
- * the way waits in the frame. */
+/* DET_ERR_UNHANDLED and DET_ERR_REFUSED: nothing has happened. 0: accepted; later failures wait in
+ * the frame. */
 static int step(struct det_frame *frame, const void *event)
 {
     const struct det_machine *machine = frame->def->machine;
-    unsigned state = frame->component->state, kind = det_event_kind(event);
+    unsigned state = frame->component->internal.state, kind = det_event_kind(event);
     const struct det_transition *transition = det_machine_step(machine, state, kind);
     const struct det_choice *choice = NULL;
 
@@ -245,7 +248,7 @@ static int step(struct det_frame *frame, const void *event)
     return 0;
 }
 
-/* The same by the event's policy. */
+/* Applies the event's policy if the state does not accept it. */
 static int receive(struct det_frame *frame, const void *event)
 {
     int r = step(frame, event);
@@ -256,7 +259,7 @@ static int receive(struct det_frame *frame, const void *event)
     return r;
 }
 
-/* An event that the machine has to take. */
+/* An event that the machine must accept. */
 static void give(struct det_frame *frame, const void *event)
 {
     int r;
@@ -274,13 +277,13 @@ static void write_event(struct det_frame *frame, unsigned kind)
     memcpy(frame->event, &kind, sizeof kind);
 }
 
-static void tell_failure(struct det_frame *frame)
+static void report_failure(struct det_frame *frame)
 {
     int r;
 
     frame->is_pending = false;
     frame->is_failing = true;
-    frame->component->request = UINT16_MAX;
+    frame->component->internal.request = UINT16_MAX;
     frame->produced_count = 0;
     write_event(frame, frame->def->failure);
     r = step(frame, frame->event);
@@ -301,12 +304,12 @@ static void give_produced(struct det_frame *frame)
         give(frame, frame->event);
 }
 
-/* All that the last event implies. */
+/* Handles all consequences of the last event. */
 static void settle(struct det_frame *frame)
 {
     while (frame->over == DET_OVER_NOT && (frame->is_pending || frame->produced_count)) {
         if (frame->is_pending)
-            tell_failure(frame);
+            report_failure(frame);
         else
             give_produced(frame);
     }
@@ -324,14 +327,14 @@ static void dispatch(struct det_frame *frame)
     struct det_component *component = frame->component;
     int r;
 
-    component->wake_wanted = false;
-    if (component->wake_at != DET_NEVER) {
-        component->wake_at = DET_NEVER;
-        component->timer_stale = true;
+    component->internal.wake_wanted = false;
+    if (component->internal.wake_at != DET_NEVER) {
+        component->internal.wake_at = DET_NEVER;
+        component->internal.timer_stale = true;
     }
     frame->noted = 0;
     unset_kind(frame->event);
-    r = frame->def->dispatch[component->state].run(frame->context, frame->event);
+    r = frame->def->dispatch[component->internal.state].run(frame->context, frame->event);
     if (r == DET_DIRECTIVE_CONTINUE)
         frame->over = DET_OVER_PARKED;
     else if (r == DET_DIRECTIVE_AGAIN)
@@ -348,7 +351,7 @@ static void dispatch(struct det_frame *frame)
 
 static bool timeout_is_due(const struct det_frame *frame)
 {
-    det_time at = frame->component->timeout_at;
+    det_time at = frame->component->internal.timeout_at;
 
     return at != DET_NEVER && at <= det_loop_now(frame->executor->loop);
 }
@@ -357,33 +360,34 @@ static void give_timeout(struct det_frame *frame)
 {
     struct det_component *component = frame->component;
 
-    component->timeout_at = DET_NEVER;
-    component->timer_stale = true;
-    write_event(frame, component->timeout_event);
+    component->internal.timeout_at = DET_NEVER;
+    component->internal.timer_stale = true;
+    write_event(frame, component->internal.timeout_event);
     give(frame, frame->event);
 }
 
-/* The request that led here comes again, and no row says what that means: a second stop. */
+/* True if the external event that caused the last step is repeated without a row for it: a second
+ * stop. */
 static bool is_repeat(const struct det_frame *frame, unsigned kind)
 {
     const struct det_component *component = frame->component;
 
-    return kind == component->request &&
-           det_machine_step(frame->def->machine, component->state, kind)->outcome ==
+    return kind == component->internal.request &&
+           det_machine_step(frame->def->machine, component->internal.state, kind)->outcome ==
                DET_OUTCOME_UNHANDLED;
 }
 
 static void give_request(struct det_frame *frame)
 {
-    unsigned from = frame->component->state, kind = det_event_kind(frame->event);
+    unsigned from = frame->component->internal.state, kind = det_event_kind(frame->event);
 
     if (is_repeat(frame, kind)) {
         frame->executor->counts.repeats++;
         return;
     }
     give(frame, frame->event);
-    if (frame->component->state != from)
-        frame->component->request = (uint16_t)kind;
+    if (frame->component->internal.state != from)
+        frame->component->internal.request = (uint16_t)kind;
 }
 
 static void give_control(struct det_frame *frame)
@@ -416,7 +420,7 @@ static void abort_it(struct det_frame *frame)
 
 static void next(struct det_frame *frame)
 {
-    if (frame->component->end_wanted)
+    if (frame->component->internal.end_wanted)
         abort_it(frame);
     else if (frame->rounds++ >= frame->executor->options.budget)
         frame->over = DET_OVER_AGAIN;
@@ -429,35 +433,36 @@ static void next(struct det_frame *frame)
 /* The entry hook of the initial state, before anything else. */
 static void start(struct det_frame *frame)
 {
-    const struct det_hook_def *entry = frame->def->machine->states[frame->component->state].entry;
+    const struct det_hook_def *entry =
+        frame->def->machine->states[frame->component->internal.state].entry;
     int r;
 
-    frame->component->is_started = true;
+    frame->component->internal.is_started = true;
     r = entry ? run_hook(frame, entry, NULL) : 0;
     if (r < 0)
         det_frame_fail(frame, DET_FAILURE_HOOK, r, "entry hook of %s", state_name(frame));
-    observe(frame, frame->component->state, -1);
+    observe(frame, frame->component->internal.state, -1);
     settle(frame);
 }
 
-/* Whoever offers an event is in the middle of something: the dispatch function has its own turn. */
+/* During an offer the dispatch function is not called: it has its own turn. */
 static bool has_more(const struct det_frame *frame, bool was_ready)
 {
     const struct det_component *component = frame->component;
 
-    return was_ready || component->has_handle || component->wake_wanted || component->end_wanted ||
-           frame->def->dispatch[component->state].run;
+    return was_ready || component->internal.has_handle || component->internal.wake_wanted ||
+           component->internal.end_wanted || frame->def->dispatch[component->internal.state].run;
 }
 
 static int run_it(struct det_component *component, const void *offered, bool is_dispatched)
 {
     DET_UNSET struct det_frame frame;
-    bool was_ready = component->phase == DET_PHASE_READY;
+    bool was_ready = component->internal.phase == DET_PHASE_READY;
     int r;
 
     det_frame_open(&frame, component);
     frame.executor->counts.turns++;
-    if (!component->is_started)
+    if (!component->internal.is_started)
         start(&frame);
     if (offered) {
         r = frame.over == DET_OVER_NOT ? receive(&frame, offered) : DET_ERR_CLOSED;

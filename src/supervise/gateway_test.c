@@ -4,14 +4,14 @@
 /* gateway_test.c - the run loop: what it calls, in which order, and when a component ends. */
 #include "supervise/pump_test.h"
 
-static void a_component_parks_until_it_is_told_to_start(void **state)
+static void component_parks_until_the_start_event(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
 
     turn(fixture);
     assert_string_equal(pump->trace, "");
-    assert_int_equal(pump->component.state, PUMP_IDLE);
+    assert_int_equal(det_component_state(&pump->component), PUMP_IDLE);
     assert_int_equal(pump_handle_send(fixture->handle, start_event()), 0);
     assert_string_equal(pump->trace, "");
     turn(fixture);
@@ -41,7 +41,7 @@ static void a_stay_runs_its_actions_and_no_hook_of_the_state(void **state)
     assert_int_equal(pump->ticks, 2);
 }
 
-static void an_alternative_counts_when_the_guard_says_no(void **state)
+static void refused_guard_selects_the_alternative(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -50,11 +50,11 @@ static void an_alternative_counts_when_the_guard_says_no(void **state)
     pump->is_restless = true;
     assert_int_equal(offered(fixture, pump, pump_tick()), 0);
     assert_string_equal(pump->trace, "leave_running ");
-    assert_int_equal(pump->component.state, PUMP_BROKEN);
+    assert_int_equal(det_component_state(&pump->component), PUMP_BROKEN);
     assert_int_equal(det_component_failure(&pump->component)->code, 0);
 }
 
-static void what_actions_produce_comes_after_all_actions_in_order(void **state)
+static void produced_events_run_after_all_actions_in_order(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -75,12 +75,12 @@ static void an_offer_that_the_state_does_not_take_changes_nothing(void **state)
     assert_int_equal(
         offered(fixture, pump, pump_start((struct pump_port){ .number = 0 })), DET_ERR_REFUSED);
     assert_string_equal(pump->trace, "");
-    assert_int_equal(pump->component.state, PUMP_IDLE);
-    assert_int_equal(pump->component.phase == 1, true);
+    assert_int_equal(det_component_state(&pump->component), PUMP_IDLE);
+    assert_int_equal(pump->component.internal.phase == 1, true);
     assert_int_equal(det_executor_counts(fixture->executor).steps, 0);
 }
 
-static void an_offer_leaves_the_dispatch_function_a_turn_of_its_own(void **state)
+static void offer_leaves_the_dispatch_to_its_own_turn(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -93,7 +93,7 @@ static void an_offer_leaves_the_dispatch_function_a_turn_of_its_own(void **state
     assert_non_null(strstr(pump->trace, "run_step"));
 }
 
-static void an_offer_in_vain_does_not_take_a_wake_back(void **state)
+static void unhandled_offer_keeps_a_pending_wake(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -115,11 +115,11 @@ static void an_event_that_is_to_be_ignored_is_ignored(void **state)
     assert_int_equal(offered(fixture, pump, pump_remark()), 0);
     assert_int_equal(pump_handle_send(fixture->handle, pump_remark()), 0);
     turn(fixture);
-    assert_int_equal(pump->component.state, PUMP_RUNNING);
+    assert_int_equal(det_component_state(&pump->component), PUMP_RUNNING);
     assert_int_equal(pump->completions, 0);
 }
 
-static void what_is_no_event_or_an_internal_one_is_not_taken(void **state)
+static void unknown_and_internal_events_are_refused(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -134,7 +134,7 @@ static void what_is_no_event_or_an_internal_one_is_not_taken(void **state)
     assert_string_equal(pump->trace, "");
 }
 
-static void a_final_state_ends_it_once_and_for_all(void **state)
+static void final_state_ends_the_component_once(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -160,7 +160,7 @@ static void a_final_state_ends_it_once_and_for_all(void **state)
     assert_int_equal(det_executor_counts(fixture->executor).failed, 0);
 }
 
-static void terminate_ends_it_where_it_stands(void **state)
+static void terminate_ends_the_component_in_its_state(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -174,7 +174,7 @@ static void terminate_ends_it_where_it_stands(void **state)
     assert_int_equal(pump->end.failure.code, 0);
 }
 
-static void a_stop_ends_it_after_its_exit_hook(void **state)
+static void stop_ends_the_component_after_its_exit_hook(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -235,7 +235,7 @@ static void see(
         event < 0 ? "start" : pump_machine.events[event].name, pump_state_name(to));
 }
 
-static void an_observer_is_told_of_every_step(void **state)
+static void observer_is_called_for_every_step(void **state)
 {
     struct fixture *fixture = *state;
     struct seen seen = { "" };
@@ -294,22 +294,22 @@ static void an_offer_from_inside_the_same_component_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PUMP_TEST(a_component_parks_until_it_is_told_to_start),
+        PUMP_TEST(component_parks_until_the_start_event),
         PUMP_TEST(a_step_runs_exit_hook_then_entry_hook_then_actions),
         PUMP_TEST(a_stay_runs_its_actions_and_no_hook_of_the_state),
-        PUMP_TEST(an_alternative_counts_when_the_guard_says_no),
-        PUMP_TEST(what_actions_produce_comes_after_all_actions_in_order),
+        PUMP_TEST(refused_guard_selects_the_alternative),
+        PUMP_TEST(produced_events_run_after_all_actions_in_order),
         PUMP_TEST(an_offer_that_the_state_does_not_take_changes_nothing),
-        PUMP_TEST(an_offer_leaves_the_dispatch_function_a_turn_of_its_own),
-        PUMP_TEST(an_offer_in_vain_does_not_take_a_wake_back),
+        PUMP_TEST(offer_leaves_the_dispatch_to_its_own_turn),
+        PUMP_TEST(unhandled_offer_keeps_a_pending_wake),
         PUMP_TEST(an_event_that_is_to_be_ignored_is_ignored),
-        PUMP_TEST(what_is_no_event_or_an_internal_one_is_not_taken),
-        PUMP_TEST(a_final_state_ends_it_once_and_for_all),
-        PUMP_TEST(terminate_ends_it_where_it_stands),
-        PUMP_TEST(a_stop_ends_it_after_its_exit_hook),
+        PUMP_TEST(unknown_and_internal_events_are_refused),
+        PUMP_TEST(final_state_ends_the_component_once),
+        PUMP_TEST(terminate_ends_the_component_in_its_state),
+        PUMP_TEST(stop_ends_the_component_after_its_exit_hook),
         PUMP_TEST(a_dispatch_function_makes_an_event),
         PUMP_TEST(a_context_may_be_supervised_again_once_it_has_ended),
-        PUMP_TEST(an_observer_is_told_of_every_step),
+        PUMP_TEST(observer_is_called_for_every_step),
         PUMP_TEST(an_invariant_that_does_not_hold_ends_the_process),
         PUMP_TEST(an_offer_from_inside_the_same_component_is_refused),
     };

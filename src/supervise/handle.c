@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* handle.c - the outside of a component: a bounded queue of control events, the state as last
- * published, its end. From any thread.
+/* handle.c - the handle of a component for other threads: a bounded queue of control events, the
+ * state as last published, its end.
  *
  *     any thread                                    the loop
  *     send: queue, post once ----------------->     the component runs, takes, steps
@@ -10,11 +10,11 @@
  *
  * Invariants, under `mutex`
  *   1. `component` is NULL once it has left its executor; a message is posted only before that, so
- *      none is posted to a loop that is closed.
+ *      none is posted to a closed loop.
  *   2. `references` counts the owner, the component, and the message while `is_posted`.
- *   3. `has_control` is true while an event waits or the channel is closed. It is read without the
- *      lock by the loop: whoever makes it true posts afterwards.
- *   4. `changes` counts what was published, from 1; `has_ended` is set once, with `end`. */
+ *   3. `has_control` is true while an event waits or the channel is closed. The loop reads it
+ *      without the lock: a thread that sets it posts a message afterwards.
+ *   4. `changes` counts the published states, from 1; `has_ended` is set once, with `end`. */
 #include <detent/driver/loop.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -44,7 +44,7 @@ struct det_handle {
     unsigned char *events;
     unsigned state;
     uint64_t changes;
-    struct det_component_end end; /* the failure also before that: the last one so far */
+    struct det_component_end end; /* before the end: the last failure so far */
 };
 
 static void lock(const struct det_handle *handle)
@@ -77,7 +77,7 @@ static void destroy(struct det_handle *handle)
     DET_DELETE(handle->allocator, handle);
 }
 
-/* Under the lock, which it gives back. */
+/* Under the lock, which it releases. */
 static void release_and_unlock(struct det_handle *handle)
 {
     bool is_last;
@@ -89,7 +89,7 @@ static void release_and_unlock(struct det_handle *handle)
         destroy(handle);
 }
 
-/* The loop's side of whatever was asked for. */
+/* The loop's side of requests. */
 static void on_post(void *argument)
 {
     struct det_handle *handle = argument;
@@ -101,14 +101,15 @@ static void on_post(void *argument)
     component = handle->component;
     is_due = handle->wake_wanted || handle->abort_wanted;
     if (component && handle->abort_wanted)
-        component->end_wanted = true;
+        component->internal.end_wanted = true;
     handle->is_posted = handle->wake_wanted = false;
     release_and_unlock(handle);
     if (!component)
         return;
     if (!is_due)
-        is_due = component->def->dispatch[component->state].mode != DET_DISPATCH_IGNORE &&
-                 det_handle_has_control(component->handle);
+        is_due = component->internal.def->dispatch[component->internal.state].mode !=
+                     DET_DISPATCH_IGNORE &&
+                 det_handle_has_control(component->internal.handle);
     if (is_due)
         (void)det_gateway_run(component, NULL);
 }
@@ -141,7 +142,7 @@ int det_handle_open(
     struct det_component *component, const struct det_supervise_options *options,
     struct det_handle **ret)
 {
-    struct det_executor *executor = component->executor;
+    struct det_executor *executor = component->internal.executor;
     struct det_handle *handle;
     int r;
 
@@ -151,14 +152,14 @@ int det_handle_open(
     handle->world = det_loop_world(executor->loop);
     handle->allocator = executor->allocator;
     handle->loop = executor->loop;
-    handle->machine = component->def->machine;
+    handle->machine = component->internal.def->machine;
     handle->on_state = options->on_state;
     handle->user = options->user;
     handle->post = (struct det_post){ .run = on_post, .argument = handle };
     handle->component = component;
     handle->references = 2;
     handle->capacity = options->control_capacity ? options->control_capacity : CAPACITY;
-    handle->state = component->state;
+    handle->state = component->internal.state;
     handle->changes = 1;
     r = open_parts(handle);
     if (r < 0) {
@@ -166,8 +167,8 @@ int det_handle_open(
         return r;
     }
     assert_handle(handle);
-    component->has_handle = true;
-    component->handle = handle;
+    component->internal.has_handle = true;
+    component->internal.handle = handle;
     *ret = handle;
     return 0;
 }
@@ -175,7 +176,7 @@ int det_handle_open(
 void det_handle_detach(struct det_handle *handle)
 {
     lock(handle);
-    det_assert(handle->component && handle->component->handle == handle);
+    det_assert(handle->component && handle->component->internal.handle == handle);
     handle->component = NULL;
     unlock(handle);
 }

@@ -73,7 +73,7 @@ static void join_workers(struct stage *stage)
         det_thread_join(stage->world, stage->workers[i].thread);
 }
 
-/* Sends until told that it is over; a full queue is waited for. */
+/* Sends until DET_ERR_CLOSED; waits while the queue is full. */
 static void send_ticks(void *argument)
 {
     __typeof__(((struct stage *)0)->workers[0]) *worker = argument;
@@ -176,15 +176,15 @@ static void close_while_it_runs(struct stage *stage)
     assert_int_equal(pump_handle_send(stage->handle, start_event()), 0);
     start_workers(stage, send_ticks);
     join_workers(stage);
-    /* What it means is for the machine to say: the pump drains, and ends by itself. */
+    /* The machine decides: the pump drains, and ends by itself. */
     det_handle_close(stage->handle);
     stage->handle = NULL;
 }
 
 /* HANDLE_CASE(name of the test, function) */
 #define HANDLE_CASES(HANDLE_CASE)                                      \
-    HANDLE_CASE(every_event_that_was_accepted_is_taken, send_and_wait) \
-    HANDLE_CASE(an_abort_ends_it_under_fire, abort_under_fire)         \
+    HANDLE_CASE(every_accepted_event_is_delivered, send_and_wait)      \
+    HANDLE_CASE(abort_ends_a_component_under_load, abort_under_fire)   \
     HANDLE_CASE(watchers_see_the_states_and_the_end, change_and_watch) \
     HANDLE_CASE(a_handle_may_be_closed_while_it_runs, close_while_it_runs)
 

@@ -10,7 +10,7 @@
 
 #include "lib/test.h"
 
-/* What a user writes. */
+/* The part that a user writes. */
 struct stage_handler {
     int (*process)(void *user, int item);
     int (*drain)(void *user);
@@ -18,7 +18,7 @@ struct stage_handler {
     void *user;
 };
 
-/* What the supervisor keeps; the handler is not its own. */
+/* The part of the supervisor, which does not own the handler. */
 struct stage {
     struct det_component component;
     const struct stage_handler *handler;
@@ -159,7 +159,7 @@ static void a_failing_entry_hook_of_the_initial_state_drives_the_machine(void **
     assert_int_equal(stage_offer(&fixture->stage, stage_begin()), DET_ERR_CLOSED);
     assert_int_equal(det_handle_wait(handle, 0, &end), 0);
     assert_int_equal(end.state, STAGE_FAILED);
-    assert_string_equal(end.failure.text, "entry hook of ready: it is in use; try again");
+    assert_string_equal(end.failure.text, "entry hook of ready: in use; try again");
     det_handle_close(handle);
 }
 
@@ -191,7 +191,7 @@ static void without_a_handler_nothing_is_supervised(void **state)
         stage_supervise(fixture->executor, &fixture->stage, NULL, NULL, &handle, &error),
         DET_ERR_INVALID);
     assert_string_equal(error.text, "stage is not supervised without a handler");
-    assert_null(fixture->stage.component.def);
+    assert_false(det_component_is_supervised(&fixture->stage.component));
     assert_null(handle);
 }
 

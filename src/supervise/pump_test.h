@@ -16,7 +16,7 @@
 struct pump {
     struct det_component component;
     char trace[1024]; /* "open_step run_step " */
-    /* What functions answer, instead of what they would. */
+    /* Results of functions that replace the usual ones. */
     const char *broken; /* the function that fails */
     const char *broken_too;
     int error;               /* with this */
@@ -26,7 +26,7 @@ struct pump {
     bool is_restless, is_unsound, is_silent, echo_wrong;
     unsigned ticks, rounds, completions, open_answers, drain_answers;
     struct det_component_end end;
-    struct det_failure told; /* what note_failure saw */
+    struct det_failure reported; /* what note_failure saw */
     void (*in_step)(struct pump *pump);
     int (*in_tick)(struct pump *pump);                /* its answer is the action's */
     int (*fate)(struct pump *pump, const char *name); /* what each function answers */
@@ -147,7 +147,7 @@ static int note_failure(struct pump *pump, const struct pump_event *event, struc
 {
     (void)event;
     (void)ret;
-    pump->told = *det_component_failure(&pump->component);
+    pump->reported = *det_component_failure(&pump->component);
     return ran(pump, "note_failure");
 }
 
@@ -268,7 +268,7 @@ static inline struct pump_event start_event(void)
     return pump_start((struct pump_port){ .number = 3 });
 }
 
-/* An offer, and the turns that the dispatch function has of its own behind it. */
+/* An offer, and the turns of the dispatch function after it. */
 static inline int offered(struct fixture *fixture, struct pump *pump, struct pump_event event)
 {
     int r;
@@ -283,7 +283,7 @@ static inline void run_it(struct fixture *fixture)
 {
     turn(fixture);
     assert_int_equal(offered(fixture, &fixture->pump, start_event()), 0);
-    assert_int_equal(fixture->pump.component.state, PUMP_RUNNING);
+    assert_int_equal(det_component_state(&fixture->pump.component), PUMP_RUNNING);
     fixture->pump.trace[0] = '\0';
 }
 

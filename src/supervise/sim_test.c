@@ -4,7 +4,7 @@
 /* sim_test.c - seeded runs: pumps whose functions fail, answer nonsense and wait as the seed says,
  * while others send, wake, hang up, abort and wait, and pumps offer events to one another. Every
  * step is one that the table allows from where the pump was, every pump completes exactly once, and
- * whoever waits hears of it. Every seed is run twice and must leave the same trace. */
+ * every waiter returns. Every seed is run twice and must leave the same trace. */
 #include <detent/tool/machine.h>
 
 #include "supervise/pump_test.h"
@@ -28,7 +28,7 @@ struct world {
     bool is_running[PUMPS];
 };
 
-/* What came of it is for the trace; the test asks the pumps in the end. */
+/* The results are for the trace; the test checks the pumps at the end. */
 static void note_result(struct world *world, int result)
 {
     det_sim_note(world->sim, &result, sizeof result);
@@ -58,7 +58,7 @@ static int fate(struct pump *pump, const char *name)
     return 0;
 }
 
-/* What a pump does in its dispatch function: an answer, sometimes a timer, sometimes an offer. */
+/* One call of a pump's dispatch function: an answer, sometimes a timer, sometimes an offer. */
 static void in_step(struct pump *pump)
 {
     struct world *world = world_of(pump);
@@ -242,7 +242,7 @@ static uint64_t run(uint64_t seed)
     return hash;
 }
 
-static void whatever_happens_the_table_decides_and_everyone_completes_once(void **unused)
+static void random_runs_follow_the_table_and_complete_once(void **unused)
 {
     uint64_t count = seeds_count(10000);
 
@@ -258,7 +258,7 @@ static void whatever_happens_the_table_decides_and_everyone_completes_once(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whatever_happens_the_table_decides_and_everyone_completes_once),
+        cmocka_unit_test(random_runs_follow_the_table_and_complete_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,15 +16,15 @@ static void a_timeout_comes_when_its_state_has_lasted(void **state)
     pass(fixture, 4 * DET_SECOND);
     /* A stay leaves it alone. */
     assert_int_equal(offered(fixture, pump, pump_remark()), 0);
-    assert_int_equal(pump->component.state, PUMP_PAUSED);
+    assert_int_equal(det_component_state(&pump->component), PUMP_PAUSED);
     pass(fixture, DET_SECOND - 1);
-    assert_int_equal(pump->component.state, PUMP_PAUSED);
+    assert_int_equal(det_component_state(&pump->component), PUMP_PAUSED);
     pass(fixture, 1);
-    assert_int_equal(pump->component.state, PUMP_RUNNING);
+    assert_int_equal(det_component_state(&pump->component), PUMP_RUNNING);
     assert_int_equal(det_loop_deadline(fixture->loop), DET_NEVER);
 }
 
-static void a_timeout_that_is_stayed_at_comes_once(void **state)
+static void timeout_with_a_stay_fires_once(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -33,7 +33,7 @@ static void a_timeout_that_is_stayed_at_comes_once(void **state)
     run_it(fixture);
     pump->is_restless = true;
     assert_int_equal(offered(fixture, pump, pump_tick()), 0);
-    assert_int_equal(pump->component.state, PUMP_BROKEN);
+    assert_int_equal(det_component_state(&pump->component), PUMP_BROKEN);
     assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + 2 * DET_HOUR), 0);
     turns = det_executor_counts(fixture->executor).turns;
     pass(fixture, DET_DAY);
@@ -54,10 +54,10 @@ static void a_timeout_is_gone_with_its_state(void **state)
     assert_int_equal(det_loop_deadline(fixture->loop), DET_NEVER);
     assert_int_equal(offered(fixture, pump, pump_pause()), 0);
     pass(fixture, 4 * DET_SECOND);
-    assert_int_equal(pump->component.state, PUMP_PAUSED);
+    assert_int_equal(det_component_state(&pump->component), PUMP_PAUSED);
 }
 
-static void within_counts_instead_of_after(void **state)
+static void within_replaces_after(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -65,10 +65,10 @@ static void within_counts_instead_of_after(void **state)
     run_it(fixture);
     assert_int_equal(offered(fixture, pump, pump_hurry()), 0);
     pass(fixture, DET_SECOND);
-    assert_int_equal(pump->component.state, PUMP_RUNNING);
+    assert_int_equal(det_component_state(&pump->component), PUMP_RUNNING);
 }
 
-static void a_wake_at_a_time_comes_then_and_once(void **state)
+static void timed_wake_comes_once_at_its_time(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -85,7 +85,7 @@ static void a_wake_at_a_time_comes_then_and_once(void **state)
     assert_string_equal(pump->trace, "run_step ");
 }
 
-static void a_wake_at_a_time_is_taken_back_by_hand_or_by_a_run(void **state)
+static void timed_wake_is_cancelled_explicitly_or_by_a_run(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -100,7 +100,7 @@ static void a_wake_at_a_time_is_taken_back_by_hand_or_by_a_run(void **state)
     assert_int_equal(det_loop_deadline(fixture->loop), DET_NEVER);
 }
 
-static void a_wake_and_a_timeout_share_the_timer(void **state)
+static void timed_wake_and_timeout_share_a_timer(void **state)
 {
     struct fixture *fixture = *state;
     struct pump *pump = &fixture->pump;
@@ -110,11 +110,11 @@ static void a_wake_and_a_timeout_share_the_timer(void **state)
     /* In a state without a function a wake runs nothing, and the timeout still comes. */
     assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + DET_SECOND), 0);
     pass(fixture, 2 * DET_SECOND);
-    assert_int_equal(pump->component.state, PUMP_PAUSED);
+    assert_int_equal(det_component_state(&pump->component), PUMP_PAUSED);
     /* And the other way round. */
     assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + DET_MINUTE), 0);
     pass(fixture, 4 * DET_SECOND);
-    assert_int_equal(pump->component.state, PUMP_RUNNING);
+    assert_int_equal(det_component_state(&pump->component), PUMP_RUNNING);
     assert_int_equal(det_loop_deadline(fixture->loop), DET_NEVER);
 }
 
@@ -127,7 +127,7 @@ static void both_may_be_due_at_once(void **state)
     assert_int_equal(offered(fixture, pump, pump_pause()), 0);
     assert_int_equal(det_component_wake_at(&pump->component, now(fixture) + 5 * DET_SECOND), 0);
     pass(fixture, 5 * DET_SECOND);
-    assert_int_equal(pump->component.state, PUMP_RUNNING);
+    assert_int_equal(det_component_state(&pump->component), PUMP_RUNNING);
     assert_string_equal(pump->trace, "leave_running enter_running run_step ");
 }
 
@@ -155,9 +155,9 @@ static void a_timeout_that_cannot_be_armed_is_a_failure_in_the_new_state(void **
     assert_int_equal(det_loop_deadline(loop), DET_NEVER);
     memory.fail_at = memory.calls + 1;
     assert_int_equal(pump_offer(&pump, pump_pause()), DET_ERR_NO_MEMORY);
-    assert_int_equal(pump.told.source, DET_FAILURE_HOOK);
-    assert_non_null(strstr(pump.told.text, "timeout of paused: no memory left"));
-    assert_int_equal(pump.component.state, PUMP_BROKEN);
+    assert_int_equal(pump.reported.source, DET_FAILURE_HOOK);
+    assert_non_null(strstr(pump.reported.text, "timeout of paused: out of memory"));
+    assert_int_equal(det_component_state(&pump.component), PUMP_BROKEN);
     det_executor_close(executor);
     det_loop_close(loop);
     det_sim_close(sim);
@@ -168,12 +168,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PUMP_TEST(a_timeout_comes_when_its_state_has_lasted),
-        PUMP_TEST(a_timeout_that_is_stayed_at_comes_once),
+        PUMP_TEST(timeout_with_a_stay_fires_once),
         PUMP_TEST(a_timeout_is_gone_with_its_state),
-        PUMP_TEST(within_counts_instead_of_after),
-        PUMP_TEST(a_wake_at_a_time_comes_then_and_once),
-        PUMP_TEST(a_wake_at_a_time_is_taken_back_by_hand_or_by_a_run),
-        PUMP_TEST(a_wake_and_a_timeout_share_the_timer),
+        PUMP_TEST(within_replaces_after),
+        PUMP_TEST(timed_wake_comes_once_at_its_time),
+        PUMP_TEST(timed_wake_is_cancelled_explicitly_or_by_a_run),
+        PUMP_TEST(timed_wake_and_timeout_share_a_timer),
         PUMP_TEST(both_may_be_due_at_once),
         cmocka_unit_test(a_timeout_that_cannot_be_armed_is_a_failure_in_the_new_state),
     };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* actor.c - what the actor of a task does: the functions that actor.fsm names.
+/* actor.c - the actor of a task: the functions that actor.fsm names.
  *
- * Invariants, as actor_is_sound() has them
- *   1. an attempt lives only with a permit, and who has a permit runs or is about to;
- *   2. in line for a permit are exactly those who wait and have none;
- *   3. an outcome is known exactly when it is done. */
+ * Invariants, checked by actor_is_sound()
+ *   1. an attempt lives only with a permit, and the holder of a permit runs or is about to;
+ *   2. the line for a permit contains exactly the tasks that wait and have none;
+ *   3. an outcome is known exactly when the task is done. */
 #include "task/registry.h"
 
 #include <stdio.h>
@@ -25,14 +25,14 @@
 #include <detent/fsm/define.h>
 
 /* A step may remove or restart its own task, shut everything down, or replace itself in its slot.
- * The actor is in the middle of its dispatch then: what it is told waits until the step returns. */
-enum wish {
+ * The actor is then inside of its dispatch: these requests wait until the step returns. */
+enum options {
     WISH_RESTART = 1,
     WISH_CANCEL = 2,
     WISH_FORCE = 4,
 };
 
-static void wish(struct det_task *task, enum actor_event_kind kind)
+static void options(struct det_task *task, enum actor_event_kind kind)
 {
     det_assert(kind == ACTOR_RESTART || kind == ACTOR_CANCEL || kind == ACTOR_OVERDUE);
     if (kind == ACTOR_RESTART)
@@ -41,25 +41,25 @@ static void wish(struct det_task *task, enum actor_event_kind kind)
         task->wishes |= kind == ACTOR_CANCEL ? WISH_CANCEL : WISH_FORCE;
 }
 
-/* Whether it is one of the wishes, and means anything to the state; it is taken back. */
-static bool take_wish(struct det_task *task, enum wish wish, bool is_taken)
+/* Removes a request; true if it was set and the state accepts it. */
+static bool take_options(struct det_task *task, enum options options, bool is_taken)
 {
-    bool is_wished = task->wishes & wish;
+    bool is_wished = task->wishes & options;
 
-    task->wishes = (uint8_t)(task->wishes & ~(unsigned)wish);
+    task->wishes = (uint8_t)(task->wishes & ~(unsigned)options);
     return is_wished && is_taken;
 }
 
-/* What the machine was told must be taken by its table in every state but the named ones: an event
- * that comes too late, say a restart of one that is being cancelled, is nobody's fault. */
+/* Steps the machine. Its table must accept the event in every state except the named ones, where a
+ * late event, such as a restart during a cancel, is harmless. */
 static void offer(struct det_task *task, struct actor_event event)
 {
     int r;
 
-    if (!task->component.def)
+    if (!det_component_is_supervised(&task->component))
         return;
     if (task->tasks->step.task == task) {
-        wish(task, event.kind);
+        options(task, event.kind);
         return;
     }
     r = actor_offer(task, event);
@@ -83,13 +83,13 @@ static bool is_planned(const struct det_task *task, const struct actor_event *ev
 static bool will_retry(const struct det_task *task, const struct actor_event *event)
 {
     (void)event;
-    return det_plan_will_retry(task, task->component.state == ACTOR_ENDING);
+    return det_plan_will_retry(task, det_component_state(&task->component) == ACTOR_ENDING);
 }
 
 static bool will_repeat(const struct det_task *task, const struct actor_event *event)
 {
     (void)event;
-    return det_plan_will_repeat(task, task->component.state == ACTOR_ENDING);
+    return det_plan_will_repeat(task, det_component_state(&task->component) == ACTOR_ENDING);
 }
 
 /* Permits. */
@@ -115,7 +115,7 @@ static int leave_line(
     return DET_EFFECT_DONE;
 }
 
-static int tell_held(
+static int report_held(
     struct det_task *task, const struct actor_event *event, struct actor_event *ret)
 {
     (void)event;
@@ -135,7 +135,7 @@ static int make_due(struct det_task *task, const struct actor_event *event, stru
 
 /* Attempts. */
 
-static void tell_starting(struct det_task *task)
+static void report_starting(struct det_task *task)
 {
     DET_UNSET struct det_task_event event;
 
@@ -168,11 +168,11 @@ static int start_attempt(
     task->wishes = 0;
     task->is_healthy = true;
     if (task->kind != TASK_PROCESS)
-        tell_starting(task);
+        report_starting(task);
     r = det_attempt_start(task);
-    /* A process has started only now, and not at all where we have no descriptor for it. */
+    /* The process has started only now, or not at all if we lack a descriptor for it. */
     if (task->kind == TASK_PROCESS && !task->attempts.ended.is_shortage)
-        tell_starting(task);
+        report_starting(task);
     if (r < 0) {
         *ret = actor_ended();
         return DET_EFFECT_PRODUCED;
@@ -213,14 +213,14 @@ static int force_stop(
     if (!det_checks_are_last(task) && !det_attempt_force(task))
         return DET_EFFECT_DONE;
     if (det_checks_delay(task)) {
-        det_attempt_tell_stuck(task);
+        det_attempt_report_stuck(task);
         return DET_EFFECT_DONE;
     }
     *ret = actor_ended();
     return DET_EFFECT_PRODUCED;
 }
 
-/* The end of an attempt, published as `kind`. */
+/* Publishes the end of an attempt as `kind`. */
 static int close_as(struct det_task *task, enum det_task_event_kind kind)
 {
     DET_UNSET struct det_task_event event;
@@ -240,7 +240,8 @@ static int close_as(struct det_task *task, enum det_task_event_kind kind)
     task->attempts.has_last = true;
     task->is_ready = task->is_healthy = task->is_stuck = false;
     det_attempt_close(task);
-    /* What was not published as started has no end; that it is put off is published. */
+    /* An attempt that was not published as started has no end event; its postponement is
+     * published. */
     if (!task->attempts.ended.is_shortage)
         det_tasks_publish(task->tasks, &event);
     det_permit_return(task);
@@ -289,8 +290,8 @@ static int close_stopped(
     (void)event;
     (void)ret;
     task->attempts.is_stopped = true;
-    /* Work that says it has succeeded has, whatever comes next; a process that ends with 0 after
-     * its stop signal says that it has obeyed. */
+    /* Work that reports success has succeeded, whatever follows; a process that exits with 0 after
+     * its stop signal has only obeyed. */
     if (task->attempts.ended.result == ATTEMPT_SUCCEEDED && task->kind != TASK_PROCESS)
         return close_as(task, DET_TASK_EVENT_ATTEMPT_SUCCEEDED);
     if (task->attempts.ended.result != ATTEMPT_FORCED)
@@ -358,7 +359,7 @@ enum det_task_outcome det_attempt_outcome(const struct attempt_end *end)
     return DET_TASK_OUTCOME_NONE;
 }
 
-/* The outcome of a task is set once, when nothing of it runs any more. */
+/* The outcome of a task is set once, when none of its parts runs. */
 static void set_outcome(struct det_task *task, enum det_task_outcome outcome)
 {
     det_assert(task->attempts.outcome == DET_TASK_OUTCOME_NONE && outcome != DET_TASK_OUTCOME_NONE);
@@ -374,7 +375,7 @@ static int conclude(struct det_task *task, const struct actor_event *event, stru
     return DET_EFFECT_DONE;
 }
 
-/* Cancelled, also when its last attempt has succeeded. */
+/* Cancelled, even if its last attempt succeeded. */
 static int conclude_stopped(
     struct det_task *task, const struct actor_event *event, struct actor_event *ret)
 {
@@ -396,7 +397,7 @@ static int conclude_cancelled(
     return DET_EFFECT_DONE;
 }
 
-/* The reason is set. */
+/* The reason is set already. */
 static int conclude_given_up(
     struct det_task *task, const struct actor_event *event, struct actor_event *ret)
 {
@@ -430,31 +431,31 @@ static int wait_until(struct det_task *task, det_time at)
     return r < 0 ? r : DET_DIRECTIVE_CONTINUE;
 }
 
-/* Whether its end, which `task->ended` has, is not to be told yet. What was a limit of the work is
- * none of the check for which it waits. */
+/* True if the end in `task->ended` must not be published yet. A limit of the work does not apply to
+ * the check it waits for. */
 static bool is_delayed(struct det_task *task)
 {
     if (!det_checks_delay(task))
         return false;
-    if (task->component.state == ACTOR_RUNNING)
+    if (det_component_state(&task->component) == ACTOR_RUNNING)
         task->times.deadline = DET_NEVER;
     return true;
 }
 
-/* What the step has asked for, and then its end, one at a time. */
+/* Takes the step's requests, and then its end, one at a time. */
 static bool take_news(struct det_task *task, struct actor_event *ret)
 {
-    enum actor_state state = (enum actor_state)task->component.state;
+    enum actor_state state = (enum actor_state)det_component_state(&task->component);
     bool is_for_good = task->wishes & WISH_CANCEL || state == ACTOR_CANCELLING;
 
-    if (take_wish(task, WISH_RESTART, !is_for_good && state != ACTOR_RECYCLING)) {
+    if (take_options(task, WISH_RESTART, !is_for_good && state != ACTOR_RECYCLING)) {
         *ret = actor_restart();
-    } else if (take_wish(task, WISH_CANCEL, state != ACTOR_CANCELLING)) {
+    } else if (take_options(task, WISH_CANCEL, state != ACTOR_CANCELLING)) {
         *ret = actor_cancel();
     } else if (task->attempts.has_stepped) {
         task->attempts.has_stepped = false;
         *ret = actor_ended();
-    } else if (take_wish(task, WISH_FORCE, state != ACTOR_RUNNING)) {
+    } else if (take_options(task, WISH_FORCE, state != ACTOR_RUNNING)) {
         *ret = actor_overdue();
     } else {
         return false;
@@ -469,7 +470,8 @@ static int run_attempt(struct det_task *task, struct actor_event *ret)
     if (take_news(task, ret))
         return DET_DIRECTIVE_TRANSITION;
     if (is_late(task)) {
-        *ret = task->component.state == ACTOR_RUNNING ? actor_expired() : actor_overdue();
+        *ret = det_component_state(&task->component) == ACTOR_RUNNING ? actor_expired()
+                                                                      : actor_overdue();
         return DET_DIRECTIVE_TRANSITION;
     }
     if (task->kind != TASK_STEP || det_checks_are_last(task))
@@ -486,14 +488,14 @@ static int run_attempt(struct det_task *task, struct actor_event *ret)
 static int watch_pause(struct det_task *task, struct actor_event *ret)
 {
     if (!is_late(task))
-        return wait_until(task, det_plan_look(task));
+        return wait_until(task, det_plan_check(task));
     *ret = actor_due();
     return DET_DIRECTIVE_TRANSITION;
 }
 
 static int actor_completed(struct det_task *task, const struct det_component_end *end)
 {
-    /* A last resort, or the executor closes under us: the outcome says so. */
+    /* The last resort, or the executor is being closed: the outcome is a failure. */
     if (task->attempts.outcome == DET_TASK_OUTCOME_NONE) {
         task->attempts.outcome = DET_TASK_OUTCOME_FAILED;
         det_task_set_reason(task, end->failure.text);
@@ -505,7 +507,7 @@ static int actor_completed(struct det_task *task, const struct det_component_end
 
 static bool actor_is_sound(const struct det_task *task)
 {
-    enum actor_state state = (enum actor_state)task->component.state;
+    enum actor_state state = (enum actor_state)det_component_state(&task->component);
 
     if (actor_is_attempt(state) ? !task->has_permit : task->has_permit && state != ACTOR_WAITING)
         return false;
@@ -514,7 +516,7 @@ static bool actor_is_sound(const struct det_task *task)
     return (state == ACTOR_DONE) == (task->attempts.outcome != DET_TASK_OUTCOME_NONE);
 }
 
-/* From outside. */
+/* Called from outside. */
 
 int det_actor_start(struct det_task *task, struct det_error *reterr)
 {
@@ -528,7 +530,7 @@ void det_actor_release(struct det_task *task)
     offer(task, actor_release());
 }
 
-/* One that was drained has nothing to be held for: it would begin anew. */
+/* A drained task cannot be held: that would start it again. */
 void det_actor_hold(struct det_task *task)
 {
     if (task->attempts.is_last)
@@ -560,7 +562,8 @@ void det_actor_ended(struct det_task *task, const struct attempt_end *end)
     task->attempts.ended = *end;
     if (is_delayed(task))
         return;
-    /* Up to the start of the next attempt, if that is due at once: the thread is warm. */
+    /* Continues up to the start of the next attempt, if that is due at once: the caches are
+     * warm. */
     r = det_component_deliver(&task->component, &event);
     det_assert(r == 0 || r == DET_ERR_UNHANDLED || r == DET_ERR_NO_MEMORY);
 }
@@ -587,37 +590,40 @@ const char *det_actor_state(const struct det_task *task)
 {
     if (!task->is_registered)
         return "queued";
-    return task->is_stuck ? "stuck" : actor_state_name(task->component.state);
+    return task->is_stuck ? "stuck" : actor_state_name(det_component_state(&task->component));
 }
 
 bool det_actor_is_held(const struct det_task *task)
 {
-    return task->component.state == ACTOR_HELD;
+    return det_component_state(&task->component) == ACTOR_HELD;
 }
 
 bool det_actor_is_waiting(const struct det_task *task)
 {
-    return task->is_registered && task->component.state == ACTOR_WAITING && !task->has_permit;
+    return task->is_registered && det_component_state(&task->component) == ACTOR_WAITING &&
+           !task->has_permit;
 }
 
 bool det_actor_is_running(const struct det_task *task)
 {
-    return task->component.state == ACTOR_RUNNING;
+    return det_component_state(&task->component) == ACTOR_RUNNING;
 }
 
 bool det_actor_has_attempt(const struct det_task *task)
 {
-    return actor_is_attempt((enum actor_state)task->component.state);
+    return actor_is_attempt((enum actor_state)det_component_state(&task->component));
 }
 
-bool det_actor_begins_anew(const struct det_task *task)
+bool det_actor_restarts(const struct det_task *task)
 {
-    return task->component.state == ACTOR_RECYCLING || task->component.state == ACTOR_HOLDING;
+    return det_component_state(&task->component) == ACTOR_RECYCLING ||
+           det_component_state(&task->component) == ACTOR_HOLDING;
 }
 
 bool det_actor_is_paused(const struct det_task *task)
 {
-    return task->is_registered && actor_is_paused((enum actor_state)task->component.state);
+    return task->is_registered &&
+           actor_is_paused((enum actor_state)det_component_state(&task->component));
 }
 
 void det_actor_abandon(struct det_task *task)
@@ -630,7 +636,7 @@ int det_actor_count(struct det_task *task, void *argument)
     struct det_tasks_counts *counts = argument;
 
     counts->stuck += task->is_stuck;
-    switch ((enum actor_state)task->component.state) {
+    switch ((enum actor_state)det_component_state(&task->component)) {
     case ACTOR_HELD:
         counts->held++;
         break;

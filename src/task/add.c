@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* add.c - what callers ask of the registry, each as one step on the loop: add, remove, restart,
+/* add.c - requests to the registry, each executed as one step on the loop: add, remove, restart,
  * wake, find, watch. */
 #include "base/memory.h"
 #include "task/registry.h"
@@ -13,12 +13,12 @@ struct add {
     struct det_waiter **ret_waiter;
     det_task_id *ret;
     struct det_error *reterr;
-    bool is_made; /* then a failure was published */
+    bool is_made; /* a later failure is published */
 };
 
 static void refuse(struct det_task *task, int code, const struct det_error *error)
 {
-    det_task_tell_refused(task, det_rejection_of(code), error->text);
+    det_task_publish_refused(task, det_rejection_of(code), error->text);
     det_task_free(task);
 }
 
@@ -34,10 +34,10 @@ static int add_one(struct det_tasks *tasks, void *argument)
     if (r < 0)
         return r;
     add->is_made = true;
-    det_task_tell(task, DET_TASK_EVENT_TASK_ADD_REQUESTED);
+    det_task_publish(task, DET_TASK_EVENT_TASK_ADD_REQUESTED);
     r = add->ret_waiter ? det_waiter_open(task, &waiter) : 0;
     if (r < 0) {
-        det_error_set(&error, r, "task %s: no memory left", task->name);
+        det_error_set(&error, r, "task %s: out of memory", task->name);
     } else {
         r = det_task_admit(task, &error);
         if (r < 0)
@@ -54,7 +54,7 @@ static int add_one(struct det_tasks *tasks, void *argument)
     return 0;
 }
 
-/* Whoever calls has nothing to clean up: what does not become a task is released too. */
+/* The caller has nothing to clean up: refused tasks are released, too. */
 static int release_refused(const struct det_task_spec *specs, size_t count, int code)
 {
     for (size_t i = 0; i < count && code < 0; i++)
@@ -77,7 +77,7 @@ static int add_call(
     r = det_tasks_call(tasks, may_wait, add_one, &add);
     if (r == DET_ERR_BUSY)
         det_error_set(
-            reterr, r, "task %s: as many calls as intake_max (%u) wait already; try again",
+            reterr, r, "task %s: intake_max (%u) calls are waiting; try again",
             spec->name ? spec->name : "", (unsigned)tasks->options.intake_max);
     return release_refused(spec, 1, r);
 }
@@ -127,7 +127,7 @@ int det_tasks_post_add(
     return det_tasks_post_task(tasks, spec, NULL, 0, answer, run_posted_add);
 }
 
-/* A batch: made, indexed and entered one by one; what was done is undone when one of them fails. */
+/* Adds a batch: makes, indexes and enters its tasks one by one; a failure undoes everything. */
 
 static int make_all(struct det_tasks *tasks, struct add *add)
 {
@@ -137,44 +137,30 @@ static int make_all(struct det_tasks *tasks, struct add *add)
         r = det_task_make(tasks, &add->specs[i], &add->made[i], add->reterr);
         if (r < 0)
             return r;
-        det_task_tell(add->made[i], DET_TASK_EVENT_TASK_ADD_REQUESTED);
+        det_task_publish(add->made[i], DET_TASK_EVENT_TASK_ADD_REQUESTED);
     }
     return 0;
 }
 
-/* Names first, so that they may depend on each other in any order. */
-static int index_all(struct add *add, size_t *ret_culprit)
+/* All tasks are indexed before any is entered, so that they may depend on each other. */
+static int step_all(
+    struct add *add, int (*step)(struct det_task *task, struct det_error *reterr),
+    size_t *ret_culprit)
 {
-    int r;
+    int r = 0;
 
-    for (size_t i = 0; i < add->count; i++) {
-        r = det_task_index(add->made[i], add->reterr);
-        if (r < 0) {
+    for (size_t i = 0; i < add->count && r >= 0; i++) {
+        r = step(add->made[i], add->reterr);
+        if (r < 0)
             *ret_culprit = i;
-            return r;
-        }
     }
-    return 0;
+    return r < 0 ? r : 0;
 }
 
-static int enter_all(struct add *add, size_t *ret_culprit)
-{
-    int r;
-
-    for (size_t i = 0; i < add->count; i++) {
-        r = det_task_enter(add->made[i], add->reterr);
-        if (r < 0) {
-            *ret_culprit = i;
-            return r;
-        }
-    }
-    return 0;
-}
-
-/* Takes back whatever was done to a task of the batch. Nobody has heard of it yet. */
+/* Undoes all changes of a task of the batch, which is not published yet. */
 static void undo(struct det_task *task)
 {
-    if (task->component.def)
+    if (det_component_is_supervised(&task->component))
         det_actor_abandon(task);
     det_tree_leave(task);
     if (task->is_registered)
@@ -194,7 +180,7 @@ static void undo_all(struct add *add, size_t culprit, int code)
 
         if (!add->made[i])
             continue;
-        det_task_tell_refused(add->made[i], why, text);
+        det_task_publish_refused(add->made[i], why, text);
         det_task_free(add->made[i]);
     }
 }
@@ -206,9 +192,9 @@ static int add_all(struct det_tasks *tasks, struct add *add)
 
     r = make_all(tasks, add);
     if (r == 0)
-        r = index_all(add, &culprit);
+        r = step_all(add, det_task_index, &culprit);
     if (r == 0)
-        r = enter_all(add, &culprit);
+        r = step_all(add, det_task_enter, &culprit);
     if (r < 0) {
         undo_all(add, culprit, r);
         return r;
@@ -228,7 +214,7 @@ static int add_batch(struct det_tasks *tasks, void *argument)
 
     add->made = DET_NEW_ARRAY(tasks->allocator, add->count, struct det_task *);
     if (!add->made)
-        return det_error_set(add->reterr, DET_ERR_NO_MEMORY, "no memory for a batch of tasks");
+        return det_error_set(add->reterr, DET_ERR_NO_MEMORY, "out of memory for a batch of tasks");
     r = add_all(tasks, add);
     DET_DELETE_ARRAY(tasks->allocator, add->made, add->count);
     return r;
@@ -296,7 +282,7 @@ int det_tasks_post_remove(struct det_tasks *tasks, det_task_id id)
 struct watch {
     det_task_id id;
     struct det_waiter *waiter;
-    bool shall_remove;
+    bool remove_wanted;
 };
 
 static int watch_one(struct det_tasks *tasks, void *argument)
@@ -310,7 +296,7 @@ static int watch_one(struct det_tasks *tasks, void *argument)
     r = det_waiter_open(task, &watch->waiter);
     if (r < 0)
         return r;
-    return watch->shall_remove && det_task_remove(task);
+    return watch->remove_wanted && det_task_remove(task);
 }
 
 int det_tasks_watch(struct det_tasks *tasks, det_task_id id, struct det_waiter **ret)
@@ -327,7 +313,7 @@ int det_tasks_watch(struct det_tasks *tasks, det_task_id id, struct det_waiter *
 
 int det_tasks_stop(struct det_tasks *tasks, det_task_id id, det_time deadline)
 {
-    struct watch watch = { .id = id, .shall_remove = true };
+    struct watch watch = { .id = id, .remove_wanted = true };
     int claimed, r;
 
     claimed = det_tasks_call(tasks, true, watch_one, &watch);
@@ -347,7 +333,7 @@ static int drain_one(struct det_tasks *tasks, void *argument)
     if (!task || task->is_removing || task->attempts.is_last ||
         task->attempts.outcome != DET_TASK_OUTCOME_NONE)
         return 0;
-    if (!task->is_registered || !det_actor_has_attempt(task) || det_actor_begins_anew(task))
+    if (!task->is_registered || !det_actor_has_attempt(task) || det_actor_restarts(task))
         return det_task_remove(task);
     task->attempts.is_last = true;
     return 1;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* attempt.c - one attempt of a task, of whichever kind: its start, its stop, its end.
+/* attempt.c - one attempt of a task of any kind: its start, its stop, its end.
  *
- *     function   a job on the pool; asked to stop by a flag; cannot be forced: it is stuck
- *     step       called by its actor's dispatch; asked by the flag; force is to call it no more
- *     process    a child; asked by its stop signal; force is SIGKILL
+ *     function   a job on the pool; a flag asks it to stop; cannot be killed: it is stuck
+ *     step       called by its actor's dispatch; a flag asks it to stop; killed by not calling it
+ *     process    a child; its stop signal asks it to stop; killed by SIGKILL
  *
- * An end that is known at once (a program that is not there, a step that is dropped) is told by the
+ * An end that is known at once (a program that does not exist, a step that is dropped) is the
  * return value; every other one comes through the loop, as det_actor_ended(). */
 #include <detent/driver/loop.h>
 
@@ -25,18 +25,18 @@ struct attempt {
     struct det_task *task;
     struct det_child *child; /* of a process */
     struct det_job job;      /* of a function */
-    struct det_post ready;   /* of a function that says so */
+    struct det_post ready;   /* a function reports readiness */
     int code;
     char text[DET_TASK_REASON_MAX + 1];
 };
 
 void det_task_set_reason(struct det_task *task, const char *reason)
 {
-    /* Those who fail again and again do so for the same reason. */
+    /* Repeated failures mostly have the same reason. */
     if (task->reason && strcmp(task->reason, reason) == 0)
         return;
     det_free_string(task->tasks->allocator, task->reason);
-    /* Without memory there is no reason, which is a pity and nothing more. */
+    /* Without memory the reason is omitted. */
     task->reason = det_string_copy(task->tasks->allocator, reason);
 }
 
@@ -45,7 +45,7 @@ char *det_attempt_text(struct det_task *task)
     return task->attempt ? task->attempt->text : task->tasks->step.failure;
 }
 
-/* What the work answered, with what it said through its context. */
+/* The return value of the work, with the reports through its context. */
 static struct attempt_end end_of_work(struct det_task *task, int code)
 {
     const struct det_task_context *context = &task->context;
@@ -88,11 +88,12 @@ static void function_done(void *argument)
 
     det_assert(task->attempt == attempt && task->kind == TASK_FUNCTION && task->has_permit);
     if (code > 0) {
-        snprintf(attempt->text, sizeof attempt->text, "answered %d, which means nothing", code);
+        snprintf(
+            attempt->text, sizeof attempt->text, "returned %d, which is not a valid result", code);
         code = DET_ERR_INVALID;
     }
     end = end_of_work(task, code);
-    /* What it answers after its grace does not make up for that. */
+    /* Its return value after the grace period does not change that. */
     if (task->is_stuck)
         end.result = ATTEMPT_FORCED;
     set_reason_of_work(task, code, attempt->text);
@@ -151,7 +152,7 @@ void det_process_end_text(const struct det_process_end *end, char *target, size_
     else if (end->signal)
         snprintf(target, size, "killed by signal %d", end->signal);
     else if (end->code < 0)
-        snprintf(target, size, "ended, and somebody else has reaped it");
+        snprintf(target, size, "ended, and other code has reaped it");
     else
         snprintf(target, size, "exit code %d", end->code);
 }
@@ -173,7 +174,7 @@ static void process_end(void *user, const struct det_process_end *ended)
     det_assert(task->attempt == attempt && task->kind == TASK_PROCESS && task->has_permit);
     if (verdict <= 0)
         end.result = verdict < 0 ? ATTEMPT_FATAL : ATTEMPT_FAILED;
-    /* Told to stop it dies of our own signal: why it was told is what people want to know. */
+    /* After a stop request it dies of our own signal: the reason of the request is more useful. */
     if (verdict <= 0 && !det_task_is_cancelled(&task->context)) {
         det_process_end_text(ended, text, sizeof text);
         det_task_set_reason(task, text);
@@ -242,7 +243,7 @@ int det_attempt_start(struct det_task *task)
     return r;
 }
 
-/* A function that waits does so on the condition of all. */
+/* A waiting function waits on the common condition. */
 void det_attempt_cancel_work(struct det_task *task)
 {
     struct det_tasks *tasks = task->tasks;
@@ -270,10 +271,10 @@ bool det_attempt_stop(struct det_task *task)
     return false;
 }
 
-void det_attempt_tell_stuck(struct det_task *task)
+void det_attempt_report_stuck(struct det_task *task)
 {
     if (!task->is_stuck)
-        det_task_tell(task, DET_TASK_EVENT_TASK_STUCK);
+        det_task_publish(task, DET_TASK_EVENT_TASK_STUCK);
     task->is_stuck = true;
 }
 
@@ -286,7 +287,8 @@ static void set_reason_of_force(struct det_task *task)
         return;
     snprintf(
         text, sizeof text, "did not stop within %s",
-        grace == DET_NEVER ? "the grace of all" : det_format_duration(grace, span, sizeof span));
+        grace == DET_NEVER ? "the grace period of the shutdown"
+                           : det_format_duration(grace, span, sizeof span));
     det_task_set_reason(task, text);
 }
 
@@ -294,7 +296,7 @@ bool det_attempt_force(struct det_task *task)
 {
     switch ((enum task_kind)task->kind) {
     case TASK_FUNCTION:
-        det_attempt_tell_stuck(task);
+        det_attempt_report_stuck(task);
         return false;
     case TASK_STEP:
         set_reason_of_force(task);
@@ -309,7 +311,7 @@ bool det_attempt_force(struct det_task *task)
     return false;
 }
 
-/* What a step answered, as a directive. */
+/* Converts the return value of a step to a directive. */
 int det_attempt_step(struct det_task *task)
 {
     char *text = task->tasks->step.failure;
@@ -327,7 +329,7 @@ int det_attempt_step(struct det_task *task)
     if (r == DET_STEP_WAIT)
         return DET_DIRECTIVE_CONTINUE;
     if (r > 0) {
-        snprintf(text, DET_TASK_REASON_MAX + 1, "answered %d, which is no step result", r);
+        snprintf(text, DET_TASK_REASON_MAX + 1, "returned %d, which is not a step result", r);
         r = DET_ERR_INVALID;
     }
     task->attempts.ended = end_of_work(task, r);

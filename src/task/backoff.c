@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* backoff.c - how long to wait before the next attempt; see policy.h.
+/* backoff.c - computes the delay before the next attempt; see policy.h.
  *
- * Invariants, of a backoff that is resolved:
+ * Invariants of a resolved backoff:
  *   1. 0 <= base <= max, and base(0) is first.
  *   2. A delay is in the range of its jitter, ends included, or it is the floor.
- *   3. The same numbers give the same delay on every machine: a double is multiplied and rounded,
- *      nothing else. */
+ *   3. The same numbers give the same delay on every machine: the only operations on doubles are
+ *      multiplication and rounding. */
 #include <detent/driver/policy.h>
 #include <detent/policy.h>
 
@@ -28,8 +28,8 @@ static det_time first_of(const struct det_backoff *backoff)
     return backoff->first == DET_NO_DELAY ? 0 : backoff->first;
 }
 
-/* By squaring: 32 steps at most, whatever the exponent, and exact as long as the result is. What
- * grows beyond a double is infinite, which is over any maximum. */
+/* By squaring: 32 steps at most, whatever the exponent, and exact as long as the result is. An
+ * overflow is infinite, which exceeds any maximum. */
 static double power_of(double factor, uint32_t exponent)
 {
     double power = 1;
@@ -49,8 +49,8 @@ det_time det_backoff_base(const struct det_backoff *backoff, uint32_t failures)
     double base;
 
     det_assert(first >= 0 && first <= backoff->max && backoff->factor >= 1);
-    /* A double cannot hold every time, but the first one is the caller's own; and 0 times infinity
-     * is no number. */
+    /* A double cannot represent every time, but the first delay is the caller's value; and 0 times
+     * infinity is not a number. */
     if (failures == 0 || first == 0)
         return first;
     base = (double)first * power_of(backoff->factor, failures);
@@ -59,7 +59,7 @@ det_time det_backoff_base(const struct det_backoff *backoff, uint32_t failures)
     return least_of((det_time)(base + 0.5), backoff->max);
 }
 
-/* From `first` to three times `span`, but not over the maximum. */
+/* Picks from `first` to three times `span`, but not over the maximum. */
 static det_time pick_up_to_thrice(const struct det_backoff *backoff, det_time span, uint64_t chance)
 {
     det_time first = first_of(backoff);

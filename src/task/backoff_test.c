@@ -24,7 +24,7 @@ static struct det_backoff doubling(enum det_jitter jitter)
     };
 }
 
-static void the_base_doubles_until_the_longest(void **state)
+static void backoff_base_doubles_up_to_its_maximum(void **state)
 {
     static const det_time expected[] = { 100, 200, 400, 800, 1600 };
     struct det_backoff backoff = doubling(DET_JITTER_NONE);
@@ -61,7 +61,7 @@ static void no_exponent_leaves_the_range(void **state)
     }
 }
 
-static void a_factor_of_one_stays_where_it_is(void **state)
+static void backoff_factor_one_keeps_the_delay(void **state)
 {
     struct det_backoff backoff = { .first = 123456789, .max = DET_HOUR, .factor = 1 };
 
@@ -165,7 +165,7 @@ static void each_jitter_reaches_both_ends_of_its_range(void **state)
     expect_range(&real, 3, 1, 100 * MS, 100 * MS);
 }
 
-static void an_odd_base_is_halved_without_losing_its_end(void **state)
+static void equal_jitter_of_an_odd_base_reaches_the_maximum(void **state)
 {
     struct det_backoff backoff = doubling(DET_JITTER_EQUAL);
 
@@ -174,7 +174,7 @@ static void an_odd_base_is_halved_without_losing_its_end(void **state)
     expect_range(&backoff, 0, 0, 5 * MS / 2, 5 * MS + 1);
 }
 
-static void triples_that_do_not_fit_are_the_longest(void **state)
+static void tripled_backoff_saturates_at_the_maximum(void **state)
 {
     struct det_backoff backoff = doubling(DET_JITTER_BAND);
 
@@ -224,7 +224,7 @@ static void no_delay_stays_no_delay(void **state)
     }
 }
 
-static void what_is_below_a_millisecond_is_kept(void **state)
+static void backoff_keeps_fractions_of_a_millisecond(void **state)
 {
     struct det_backoff backoff = doubling(DET_JITTER_NONE);
     uint64_t seed = 11;
@@ -241,7 +241,7 @@ static void what_is_below_a_millisecond_is_kept(void **state)
     assert_true(whole < 40);
 }
 
-static void the_floor_is_a_millisecond_or_the_longest(void **state)
+static void backoff_floor_is_a_millisecond_or_the_maximum(void **state)
 {
     struct det_backoff backoff = { .first = 10, .max = DET_SECOND, .factor = 2 };
 
@@ -256,7 +256,7 @@ static void the_floor_is_a_millisecond_or_the_longest(void **state)
     }
 }
 
-static void a_backoff_that_says_nothing_of_jitter_has_equal_jitter(void **state)
+static void backoff_jitter_defaults_to_equal(void **state)
 {
     struct det_backoff backoff = doubling(DET_JITTER_INHERIT);
 
@@ -269,7 +269,7 @@ static void take_unresolved(void *argument)
     (void)det_backoff_base(argument, 3);
 }
 
-static void an_unresolved_backoff_is_the_programmers_mistake(void **state)
+static void unresolved_backoff_aborts(void **state)
 {
     struct det_backoff zero = { 0 };
 
@@ -280,21 +280,21 @@ static void an_unresolved_backoff_is_the_programmers_mistake(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_base_doubles_until_the_longest),
+        cmocka_unit_test(backoff_base_doubles_up_to_its_maximum),
         cmocka_unit_test(no_exponent_leaves_the_range),
-        cmocka_unit_test(a_factor_of_one_stays_where_it_is),
+        cmocka_unit_test(backoff_factor_one_keeps_the_delay),
         cmocka_unit_test(the_base_is_exact_to_the_nanosecond),
         cmocka_unit_test(tenths_are_rounded_and_not_cut),
         cmocka_unit_test(the_base_never_shrinks),
         cmocka_unit_test(each_jitter_reaches_both_ends_of_its_range),
-        cmocka_unit_test(an_odd_base_is_halved_without_losing_its_end),
-        cmocka_unit_test(triples_that_do_not_fit_are_the_longest),
+        cmocka_unit_test(equal_jitter_of_an_odd_base_reaches_the_maximum),
+        cmocka_unit_test(tripled_backoff_saturates_at_the_maximum),
         cmocka_unit_test(delays_fill_their_range_evenly),
         cmocka_unit_test(no_delay_stays_no_delay),
-        cmocka_unit_test(what_is_below_a_millisecond_is_kept),
-        cmocka_unit_test(the_floor_is_a_millisecond_or_the_longest),
-        cmocka_unit_test(a_backoff_that_says_nothing_of_jitter_has_equal_jitter),
-        cmocka_unit_test(an_unresolved_backoff_is_the_programmers_mistake),
+        cmocka_unit_test(backoff_keeps_fractions_of_a_millisecond),
+        cmocka_unit_test(backoff_floor_is_a_millisecond_or_the_maximum),
+        cmocka_unit_test(backoff_jitter_defaults_to_equal),
+        cmocka_unit_test(unresolved_backoff_aborts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* bus.c - the bus: publishing, the turn behind it, subscribing and the end.
+/* bus.c - the bus: publishing, the turn after it, subscribing and the end.
  *
  *     publish: ring, each queue, LOSSLESS callbacks;     turn, posted to the loop by the first
- *              asks for a turn                           publish since the last one:
+ *              requests a turn                           publish since the last one:
  *                                                          failures and losses become events,
  *                                                          threads are woken, on_turn(),
  *                                                          queues of LOOP subscribers are drained
@@ -12,13 +12,13 @@
  * Invariants
  *   1. Only the loop's thread publishes, so sequence, place in the ring and order in each queue are
  *      the same order.
- *   2. `slots` holds who gets events. It is filled and emptied under `mutex` from any thread, and
- *      read without it by the loop; a subscription that left its slot is freed in a turn or at the
- *      close, where the loop has no hold on it any more.
- *   3. `live` has every subscription that was not joined; `retired` those that were and are not
- *      freed yet. Both change under `mutex`.
- *   4. The memory goes with the last reference: the owner's, that of each subscription, and one for
- *      the turn while it is posted. */
+ *   2. `slots` holds the subscriptions that get events. Any thread changes it under `mutex`, and
+ *      the loop reads it without; a subscription that has left its slot is freed in a turn or at
+ *      the close, when the loop does not use it.
+ *   3. `live` has every subscription that was not joined; `retired` those that were joined and are
+ *      not freed yet. Both change under `mutex`.
+ *   4. The last reference frees the memory: the owner's, that of each subscription, and one for the
+ *      turn while it is posted. */
 #include <detent/driver/loop.h>
 
 #include "task/bus.h"
@@ -28,6 +28,7 @@
 #include "base/assert.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/reserved.h"
 #include "base/text.h"
 #include "os/os.h"
 #include "task/bus_ring.h"
@@ -41,23 +42,24 @@ struct det_bus {
     struct det_loop *loop;
     const struct det_allocator *allocator;
     _Atomic(struct det_subscription *) slots[DET_SUBSCRIBERS_MAX];
-    atomic_uint slots_count; /* behind the last one that was ever used */
+    atomic_uint slots_count; /* one past the highest slot ever used */
     struct det_post turn;
-    atomic_bool turn_wanted; /* it is posted */
+    atomic_bool turn_wanted; /* the turn is posted */
     atomic_uint references;
     atomic_bool is_closed;
     bool is_publishing; /* a LOSSLESS callback runs: it must not publish */
     bool is_turning;
-    uint64_t turn_sequence; /* the newest event when LOSSLESS subscribers last had their turn */
-    uint64_t seen_sequence; /* the newest event when queues of the loop were last drained */
-    _Atomic(uint64_t) lost; /* by any subscriber */
-    atomic_uint pressing;   /* subscribers that cannot keep up */
+    uint64_t turn_sequence; /* the newest event at the last turn of LOSSLESS subscribers */
+    uint64_t seen_sequence; /* the newest event at the last drain of the loop's queues */
+    _Atomic(uint64_t) lost; /* by all subscribers */
+    atomic_uint pressing;   /* number of subscribers that cannot keep up */
     bool was_pressed;       /* in the last turn */
     void (*on_relief)(void *user);
     void *user;
 
     struct det_mutex *mutex;
-    struct det_condition *answered; /* the loop has done what whoever ends the bus waits for */
+    struct det_condition *answered; /* the loop has executed a request of the thread that ends the
+                                     * bus */
     bool is_ended;
     struct det_list live, retired;
 };
@@ -96,7 +98,7 @@ uint64_t det_bus_lost(const struct det_bus *bus)
     return atomic_load_explicit(&bus->lost, memory_order_relaxed);
 }
 
-/* The turn after it tells those who wait. */
+/* The turn after it reports to the waiting threads. */
 void det_bus_press(struct det_bus *bus, bool is_pressed)
 {
     if (is_pressed) {
@@ -128,7 +130,7 @@ static unsigned slots_count(const struct det_bus *bus)
     return atomic_load_explicit(&bus->slots_count, memory_order_acquire);
 }
 
-/* LOSSLESS subscribers see the event itself. True when one of them failed. */
+/* LOSSLESS subscribers get the event itself. True if a callback failed. */
 static bool call_lossless(
     struct det_bus *bus, struct det_subscription *subscription, const struct det_task_event *event,
     bool is_diagnostic)
@@ -180,7 +182,7 @@ static void report(
     (void)hand_out(bus, &event);
 }
 
-/* After all of them have seen the event, so that each sees both in the same order. */
+/* After all subscribers got the event, so that each gets both in the same order. */
 static void report_lossless(struct det_bus *bus)
 {
     for (unsigned i = 0; i < slots_count(bus); i++) {
@@ -210,7 +212,7 @@ static void report_failures(struct det_bus *bus, struct det_subscription *subscr
             failure.count);
 }
 
-/* What was lost is told once there is room again, or at the end. */
+/* Losses are reported once there is room again, or at the end. */
 static void report_losses(
     struct det_bus *bus, struct det_subscription *subscription, bool is_the_end)
 {
@@ -237,7 +239,8 @@ static void report_all(struct det_bus *bus, bool is_the_end)
 
 static void wake_threads(struct det_bus *bus)
 {
-    /* The queues were filled before this, and whether their readers sleep is asked after it. */
+    /* The queues are filled before this fence, and the sleep flags of their readers are read after
+     * it. */
     atomic_thread_fence(memory_order_seq_cst);
     for (unsigned i = 0; i < slots_count(bus); i++) {
         struct det_subscription *subscription = subscription_at(bus, i);
@@ -247,7 +250,7 @@ static void wake_threads(struct det_bus *bus)
     }
 }
 
-/* A failure is told once, not in each turn: to tell it makes a turn. */
+/* A failure is reported once, not in each turn, since the report causes a turn. */
 static void end_turn_of(struct det_bus *bus, struct det_subscription *subscription)
 {
     int r;
@@ -286,7 +289,7 @@ static void drain_loop_queues(struct det_bus *bus)
     }
 }
 
-/* What waits because of subscribers goes on, once they have caught up. */
+/* Resumes work that waits for subscribers, once they have caught up. */
 static void look_pressed(struct det_bus *bus)
 {
     bool is_pressed = det_bus_is_pressed(bus);
@@ -316,7 +319,7 @@ static void run_turn(void *argument)
     atomic_store(&bus->turn_wanted, false);
     if (!atomic_load(&bus->is_closed)) {
         bus->is_turning = true;
-        /* Those that ended with the bus are there to be looked at until it is closed. */
+        /* Subscriptions that ended with the bus stay readable until it is closed. */
         if (!bus->is_ended)
             free_retired(bus);
         report_all(bus, false);
@@ -371,11 +374,11 @@ static int check(const struct det_subscriber *subscriber, struct det_error *rete
             reterr, DET_ERR_INVALID, "a queue of %u events; at most %u can be queued",
             subscriber->capacity, DET_SUBSCRIBER_CAPACITY_MAX);
     if ((unsigned)subscriber->delivery > DET_DELIVER_LOSSLESS)
-        return det_error_set(reterr, DET_ERR_INVALID, "no such way of delivery");
-    return 0;
+        return det_error_set(reterr, DET_ERR_INVALID, "unknown delivery");
+    return det_reserved_check(subscriber->reserved, "a subscriber", reterr);
 }
 
-/* From here on it gets events. */
+/* From now on the subscription gets events. */
 static int take_slot(struct det_bus *bus, struct det_subscription *subscription)
 {
     unsigned slot = 0;
@@ -394,7 +397,7 @@ static int take_slot(struct det_bus *bus, struct det_subscription *subscription)
     return 0;
 }
 
-/* One that never got an event: nobody else knows of it. */
+/* Frees a subscription that never got an event: no other code uses it. */
 static void take_back(struct det_subscription *subscription)
 {
     int r;
@@ -426,7 +429,8 @@ int det_bus_subscribe(
         take_back(subscription);
         return det_error_set(
             reterr, r,
-            r == DET_ERR_CLOSED ? "the bus has ended" : "the bus has all the subscribers it can");
+            r == DET_ERR_CLOSED ? "the bus has ended"
+                                : "the bus has the maximum number of subscribers");
     }
     if (ret)
         *ret = subscription;
@@ -442,7 +446,7 @@ static void leave_slot(struct det_bus *bus, struct det_subscription *subscriptio
     det_subscription_relieve(subscription);
 }
 
-/* The loop may still have it in its hand: it is freed by the next turn. */
+/* The loop may still use the subscription: the next turn frees it. */
 static void retire(struct det_bus *bus, struct det_subscription *subscription)
 {
     det_mutex_lock(bus->world, bus->mutex);
@@ -456,7 +460,7 @@ int det_subscription_stop(struct det_subscription *subscription, det_time deadli
     struct det_bus *bus = subscription->bus;
     int r;
 
-    /* It has ended with the bus. */
+    /* The subscription ended with the bus. */
     if (det_subscription_state(subscription) == DET_SUBSCRIPTION_ENDED && !subscription->thread)
         return subscription->last_turn;
     leave_slot(bus, subscription);
@@ -470,9 +474,9 @@ int det_subscription_stop(struct det_subscription *subscription, det_time deadli
     return r;
 }
 
-/* The end of all, in three parts: the loop tells them, whoever ends the bus waits for the threads,
- * the loop does the rest. So nothing is published but on the loop, which may have more to publish
- * meanwhile: of a task that was stuck, say. */
+/* The end of all subscriptions, in three parts: the loop starts it, the calling thread waits for
+ * the subscribers' threads, the loop does the rest. So only the loop publishes, and it may publish
+ * meanwhile, for example the end of a stuck task. */
 struct bus_end {
     struct det_bus *bus;
     det_time deadline;
@@ -508,7 +512,7 @@ static void begin_on_loop(struct bus_end *end)
     begin_end(end, false);
 }
 
-/* All until the same moment. */
+/* All until the same deadline. */
 static void wait_for_threads(struct bus_end *end)
 {
     struct det_bus *bus = end->bus;
@@ -569,7 +573,7 @@ static void run_posted(void *argument)
     det_mutex_unlock(bus->world, bus->mutex);
 }
 
-/* Runs it on the loop and waits, unless this is the loop. */
+/* Runs a function on the loop and waits, unless this is the loop. */
 static void run_on_loop(struct bus_end *end, void (*run)(struct bus_end *end))
 {
     struct det_post post = { .run = run_posted, .argument = end };
@@ -652,7 +656,7 @@ int det_bus_read(
 {
     uint64_t next = det_bus_ring_oldest(&bus->ring);
 
-    /* An entry that cannot be read was taken by a newer event a moment ago. */
+    /* An unreadable entry has just been overwritten by a newer event. */
     if (next <= *cursor)
         next = *cursor + 1;
     for (; next <= det_bus_newest(bus); next++) {

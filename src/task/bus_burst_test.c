@@ -51,7 +51,7 @@ static void watcher_let_go(struct watcher *watcher, bool is_open)
     det_mutex_unlock(watcher->world, watcher->mutex);
 }
 
-/* After a shutdown nobody calls back, and the world is there until the end. */
+/* After a shutdown there are no callbacks, and the world exists until the end. */
 static void close_all(struct lab *lab, struct watcher *watcher)
 {
     (void)det_tasks_shutdown(lab->tasks, NULL);
@@ -176,7 +176,7 @@ static unsigned fill(struct lab *lab)
     return count - 1;
 }
 
-static void tries_are_refused_while_a_lossless_subscriber_cannot_keep_up(void **unused)
+static void nonblocking_adds_fail_while_a_lossless_subscriber_lags(void **unused)
 {
     struct watcher watcher;
     struct det_subscription *subscription;
@@ -252,8 +252,8 @@ static void no_attempt_starts_while_a_lossless_subscriber_cannot_keep_up(void **
     runs = atomic_load(&script.runs);
     lab_advance(lab, DET_HOUR);
     assert_int_equal(atomic_load(&script.runs), runs);
-    assert_string_equal(lab_look(lab, script.id).state, "waiting");
-    /* Whoever ends the subscription ends the wait. */
+    assert_string_equal(lab_inspect(lab, script.id).state, "waiting");
+    /* The end of the subscription ends the wait. */
     watcher_let_go(&watcher, true);
     assert_int_equal(det_subscription_stop(subscription, DET_NEVER), 0);
     lab_advance(lab, DET_MINUTE);
@@ -262,7 +262,7 @@ static void no_attempt_starts_while_a_lossless_subscriber_cannot_keep_up(void **
     close_all(lab, &watcher);
 }
 
-static void one_that_is_being_ended_holds_nobody_though_its_callback_blocks(void **unused)
+static void stopping_lossless_subscriber_blocks_no_publisher(void **unused)
 {
     struct watcher watcher;
     struct det_subscription *subscription;
@@ -279,8 +279,8 @@ static void one_that_is_being_ended_holds_nobody_though_its_callback_blocks(void
     close_all(lab, &watcher);
 }
 
-/* The reader drains its queue while the publisher finds it full: whoever is later decides. */
-static void a_lossless_subscriber_that_has_caught_up_holds_nobody(void **unused)
+/* The reader drains its queue while the publisher finds it full: the later one decides. */
+static void lossless_subscriber_that_caught_up_blocks_nothing(void **unused)
 {
     (void)unused;
     for (uint64_t seed = 1; seed <= 200; seed++) {
@@ -302,7 +302,7 @@ static void a_lossless_subscriber_that_has_caught_up_holds_nobody(void **unused)
     }
 }
 
-static void a_queue_of_events_gives_back_what_was_put(void **unused)
+static void event_queue_returns_what_was_put(void **unused)
 {
     struct det_test_memory memory;
     struct det_event_queue queue;
@@ -340,12 +340,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_subscriber_on_the_loop_sees_every_end_of_a_burst_and_how_much_it_lost),
         cmocka_unit_test(a_lossless_subscriber_on_the_loop_sees_all_of_a_burst),
-        cmocka_unit_test(tries_are_refused_while_a_lossless_subscriber_cannot_keep_up),
+        cmocka_unit_test(nonblocking_adds_fail_while_a_lossless_subscriber_lags),
         cmocka_unit_test(an_add_waits_for_a_lossless_subscriber_and_a_shutdown_ends_the_wait),
         cmocka_unit_test(no_attempt_starts_while_a_lossless_subscriber_cannot_keep_up),
-        cmocka_unit_test(a_lossless_subscriber_that_has_caught_up_holds_nobody),
-        cmocka_unit_test(one_that_is_being_ended_holds_nobody_though_its_callback_blocks),
-        cmocka_unit_test(a_queue_of_events_gives_back_what_was_put),
+        cmocka_unit_test(lossless_subscriber_that_caught_up_blocks_nothing),
+        cmocka_unit_test(stopping_lossless_subscriber_blocks_no_publisher),
+        cmocka_unit_test(event_queue_returns_what_was_put),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* bus_end_test.c - how subscriptions end: drained, dropped, late, left behind, without memory. */
+/* bus_end_test.c - the end of subscriptions: drained, dropped, late, detached, without memory. */
 #include "task/bus_test.h"
 
 #define SEEDS 40
@@ -60,7 +60,7 @@ static void a_deadline_of_0_drops_what_is_queued(void **state)
     }
 }
 
-static void after_the_end_nobody_subscribes(void **state)
+static void subscribe_is_refused_after_the_end(void **state)
 {
     static struct watcher watcher;
     struct det_subscriber late = { .on_event = watcher_event, .user = &watcher };
@@ -82,7 +82,7 @@ static void after_the_end_nobody_subscribes(void **state)
     }
 }
 
-static void what_cannot_be_subscribed_is_refused(void **state)
+static void invalid_subscriber_is_refused(void **state)
 {
     static struct watcher watcher;
     struct det_subscriber subscriber = { .user = &watcher, .delivery = DET_DELIVER_LOOP };
@@ -103,11 +103,11 @@ static void what_cannot_be_subscribed_is_refused(void **state)
     for (int i = 0; i < DET_SUBSCRIBERS_MAX; i++)
         assert_int_equal(0, det_bus_subscribe(fixture.bus, &subscriber, NULL, &error));
     assert_int_equal(DET_ERR_LIMIT, det_bus_subscribe(fixture.bus, &subscriber, NULL, &error));
-    assert_string_equal("the bus has all the subscribers it can", error.text);
+    assert_string_equal("the bus has the maximum number of subscribers", error.text);
     fixture_close(&fixture);
 }
 
-static void one_that_has_ended_makes_room_for_another(void **state)
+static void ended_subscription_frees_its_place(void **state)
 {
     static struct watcher watcher, last;
     struct det_subscription *subscription;
@@ -133,7 +133,7 @@ static void one_that_has_ended_makes_room_for_another(void **state)
 }
 
 /* The one that blocks costs the deadline, and all the others have been delivered by then. */
-static void a_callback_that_blocks_is_left_behind_at_the_one_deadline(void **state)
+static void blocked_callback_is_abandoned_at_the_common_deadline(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -163,7 +163,7 @@ static void a_callback_that_blocks_is_left_behind_at_the_one_deadline(void **sta
             assert_int_equal(0, atomic_load(&stuck[i].closed));
             watcher_unblock(&stuck[i]);
         }
-        /* What returns before the close is joined by it. */
+        /* A thread that returns before the close is joined by it. */
         assert_int_equal(0, det_sim_settle(fixture.sim));
         for (int i = 0; i < 2; i++) {
             assert_int_equal(1, atomic_load(&stuck[i].count));
@@ -174,7 +174,7 @@ static void a_callback_that_blocks_is_left_behind_at_the_one_deadline(void **sta
     }
 }
 
-static void one_that_timed_out_can_be_ended_again(void **state)
+static void timed_out_subscription_can_be_stopped_again(void **state)
 {
     static struct watcher stuck;
     struct det_subscription *subscription;
@@ -218,7 +218,7 @@ static void end_twice(void *argument)
     ender->second = det_subscription_stop(ender->subscription, DET_NEVER);
 }
 
-static void a_call_on_the_loop_is_waited_for_by_who_ends_it_elsewhere(void **state)
+static void stop_from_another_thread_waits_for_a_loop_callback(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -258,7 +258,7 @@ static void end_patiently(void *argument)
 }
 
 /* Ended at any moment of a publish or of a turn: after its on_close() nothing is called. */
-static void an_end_elsewhere_may_come_in_the_middle_of_a_publish(void **state)
+static void subscription_may_end_during_a_publish(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= (uint64_t)10 * SEEDS; seed++) {
@@ -289,7 +289,7 @@ static void an_end_elsewhere_may_come_in_the_middle_of_a_publish(void **state)
     }
 }
 
-/* Threads are remembered, so that one that nobody can join any more is joined by the test. */
+/* Threads are stored, so that the test can join those that the library can no longer join. */
 static struct det_thread *started[4];
 static unsigned started_count;
 static const struct det_world_ops *ops_below;
@@ -382,7 +382,7 @@ static int use_all(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void without_memory_nothing_is_half_there(void **state)
+static void bus_survives_every_failed_allocation(void **state)
 {
     (void)state;
     det_test_each_failure(use_all, NULL);
@@ -393,15 +393,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_end_delivers_what_is_queued),
         cmocka_unit_test(a_deadline_of_0_drops_what_is_queued),
-        cmocka_unit_test(after_the_end_nobody_subscribes),
-        cmocka_unit_test(what_cannot_be_subscribed_is_refused),
-        cmocka_unit_test(one_that_has_ended_makes_room_for_another),
-        cmocka_unit_test(a_callback_that_blocks_is_left_behind_at_the_one_deadline),
-        cmocka_unit_test(one_that_timed_out_can_be_ended_again),
-        cmocka_unit_test(a_call_on_the_loop_is_waited_for_by_who_ends_it_elsewhere),
-        cmocka_unit_test(an_end_elsewhere_may_come_in_the_middle_of_a_publish),
+        cmocka_unit_test(subscribe_is_refused_after_the_end),
+        cmocka_unit_test(invalid_subscriber_is_refused),
+        cmocka_unit_test(ended_subscription_frees_its_place),
+        cmocka_unit_test(blocked_callback_is_abandoned_at_the_common_deadline),
+        cmocka_unit_test(timed_out_subscription_can_be_stopped_again),
+        cmocka_unit_test(stop_from_another_thread_waits_for_a_loop_callback),
+        cmocka_unit_test(subscription_may_end_during_a_publish),
         cmocka_unit_test(a_callback_that_outlives_the_bus_keeps_what_it_uses),
-        cmocka_unit_test(without_memory_nothing_is_half_there),
+        cmocka_unit_test(bus_survives_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

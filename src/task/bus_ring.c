@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* bus_ring.c - the last events of a bus, each behind a stamp of its own.
+/* bus_ring.c - the last events of a bus, each with a stamp.
  *
  *     entry:  stamp | eight words of numbers | the name's words | the reason's words
  *                                               up to the one with the final 0
  *
  * Invariants
  *   1. `stamp` is 0 while the entry is being written and the event's sequence otherwise. The writer
- *      sets it to 0 before the first word and to the sequence after the last one; who reads the
- *      same sequence before and after its copy has a whole event.
- *   2. All words are atomic, so that a copy which is thrown away was no data race either.
- *   3. A text goes to the first word with a 0 in it, or to the end of its place: also a torn copy
- *      stays inside of both. What stands behind the 0 means nothing. */
+ *      sets it to 0 before the first word and to the sequence after the last one; a reader that
+ *      reads the same sequence before and after its copy has a whole event.
+ *   2. All words are atomic, so a discarded copy was no data race either.
+ *   3. A text extends to the first word that contains a 0, or to the end of its place: also a torn
+ *      copy stays inside of both. Bytes after the 0 are undefined. */
 #include "task/bus_ring.h"
 
 #include <string.h>
@@ -28,12 +28,12 @@
 enum {
     WORD_AT,
     WORD_ID,
-    WORD_KIND, /* and the attempt above it */
+    WORD_KIND, /* with the attempt in the upper bits */
     WORD_DELAY,
     WORD_TIMEOUT,
     WORD_DURATION,
     WORD_COUNT,
-    WORD_EXIT, /* and signal, outcome, rejection, source above it */
+    WORD_EXIT, /* with signal, outcome, rejection, source in the upper bits */
     NUMBER_WORDS,
 };
 
@@ -78,13 +78,13 @@ static uint64_t get(_Atomic(uint64_t) *word)
     return atomic_load_explicit(word, memory_order_relaxed);
 }
 
-/* Whether one of the eight bytes is 0. */
+/* True if one of the eight bytes is 0. */
 static bool has_zero(uint64_t word)
 {
     return ((word - UINT64_C(0x0101010101010101)) & ~word & UINT64_C(0x8080808080808080)) != 0;
 }
 
-/* Returns behind the last word. */
+/* Returns the place after the last word. */
 static _Atomic(uint64_t) *put_text(_Atomic(uint64_t) *word, const char *text, size_t words)
 {
     uint64_t value;

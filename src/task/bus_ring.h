@@ -3,8 +3,8 @@
 
 /* bus_ring.h - the last events of a bus, written by one thread and read by any.
  *
- * The event with sequence n stands in entry n modulo the capacity until event n + capacity takes
- * its place. A reader copies an entry and then looks whether it is still the same one. */
+ * The event with sequence n is in entry n modulo the capacity until event n + capacity overwrites
+ * it. A reader copies an entry and then checks that it has not changed. */
 #ifndef DET_TASK_BUS_RING_H
 #define DET_TASK_BUS_RING_H
 
@@ -29,10 +29,10 @@ DET_MUST_CHECK int det_bus_ring_init(
 void det_bus_ring_deinit(struct det_bus_ring *ring);
 /* Sets the event's sequence. One thread at a time. */
 void det_bus_ring_write(struct det_bus_ring *ring, struct det_task_event *event);
-/* False when that event is not there any more. It must have been written. */
+/* False: the event was overwritten. It must have been written. */
 DET_MUST_CHECK bool det_bus_ring_read(
     struct det_bus_ring *ring, uint64_t sequence, struct det_task_event *ret);
-/* The sequence of the oldest event that is still there; newest + 1 when there is none. */
+/* The sequence of the oldest available event; newest + 1 if there is none. */
 uint64_t det_bus_ring_oldest(const struct det_bus_ring *ring);
 
 #endif

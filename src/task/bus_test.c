@@ -84,7 +84,7 @@ static void an_event_arrives_as_it_was_published(void **state)
     fixture_close(&fixture);
 }
 
-static void nobody_needs_to_listen(void **state)
+static void bus_works_without_subscribers(void **state)
 {
     struct bus_fixture fixture;
     struct det_task_event event;
@@ -103,7 +103,7 @@ static void nobody_needs_to_listen(void **state)
     fixture_close(&fixture);
 }
 
-static void a_slow_reader_is_told_how_many_are_gone(void **state)
+static void slow_reader_gets_the_number_of_lost_events(void **state)
 {
     struct bus_fixture fixture;
     struct det_task_event event;
@@ -128,7 +128,7 @@ static void a_slow_reader_is_told_how_many_are_gone(void **state)
     fixture_close(&fixture);
 }
 
-static void a_full_queue_loses_the_new_events_and_one_event_says_how_many(void **state)
+static void full_queue_drops_new_events_and_reports_how_many(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -201,7 +201,7 @@ static void a_lost_diagnostic_causes_no_further_one(void **state)
     fixture_close(&fixture);
 }
 
-static void a_loss_is_told_at_the_end_at_the_latest(void **state)
+static void loss_is_reported_at_the_end_at_the_latest(void **state)
 {
     static struct watcher small, other;
     struct bus_fixture fixture;
@@ -220,7 +220,7 @@ static void a_loss_is_told_at_the_end_at_the_latest(void **state)
     fixture_close(&fixture);
 }
 
-static void a_failing_subscriber_is_told_to_the_others_and_goes_on(void **state)
+static void failing_subscriber_is_reported_and_continues(void **state)
 {
     (void)state;
     for (int i = 0; i < 3; i++) {
@@ -250,7 +250,7 @@ static void a_failing_subscriber_is_told_to_the_others_and_goes_on(void **state)
     }
 }
 
-static void very_many_failures_of_one_turn_become_fewer_events(void **state)
+static void failures_of_one_turn_are_merged_into_fewer_events(void **state)
 {
     static struct watcher bad, good;
     struct bus_fixture fixture;
@@ -272,7 +272,7 @@ static void very_many_failures_of_one_turn_become_fewer_events(void **state)
     fixture_close(&fixture);
 }
 
-static void who_lags_behind_the_ring_is_told_alone_and_goes_on_at_what_is_left(void **state)
+static void subscriber_overtaken_by_the_ring_resumes_at_the_oldest(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
@@ -306,7 +306,7 @@ static void who_lags_behind_the_ring_is_told_alone_and_goes_on_at_what_is_left(v
 }
 
 /* All that was queued is overwritten: there is nothing to go on at. */
-static void who_lags_behind_all_of_it_is_told_so(void **state)
+static void subscriber_overtaken_completely_gets_the_loss(void **state)
 {
     static struct watcher slow;
     struct det_subscription *subscription;
@@ -327,7 +327,7 @@ static void who_lags_behind_all_of_it_is_told_so(void **state)
     fixture_close(&fixture);
 }
 
-static void a_turn_that_fails_is_told_once_until_it_succeeds_again(void **state)
+static void failing_turn_is_reported_once_until_it_succeeds(void **state)
 {
     static const int results[] = { 0, DET_ERR_IO, DET_ERR_IO, 0, DET_ERR_NO_SPACE, 0 };
     static struct watcher audit, other;
@@ -422,16 +422,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_subscriber_sees_every_event_in_order),
         cmocka_unit_test(an_event_arrives_as_it_was_published),
-        cmocka_unit_test(nobody_needs_to_listen),
-        cmocka_unit_test(a_slow_reader_is_told_how_many_are_gone),
-        cmocka_unit_test(a_full_queue_loses_the_new_events_and_one_event_says_how_many),
+        cmocka_unit_test(bus_works_without_subscribers),
+        cmocka_unit_test(slow_reader_gets_the_number_of_lost_events),
+        cmocka_unit_test(full_queue_drops_new_events_and_reports_how_many),
         cmocka_unit_test(a_lost_diagnostic_causes_no_further_one),
-        cmocka_unit_test(a_loss_is_told_at_the_end_at_the_latest),
-        cmocka_unit_test(a_failing_subscriber_is_told_to_the_others_and_goes_on),
-        cmocka_unit_test(very_many_failures_of_one_turn_become_fewer_events),
-        cmocka_unit_test(who_lags_behind_the_ring_is_told_alone_and_goes_on_at_what_is_left),
-        cmocka_unit_test(who_lags_behind_all_of_it_is_told_so),
-        cmocka_unit_test(a_turn_that_fails_is_told_once_until_it_succeeds_again),
+        cmocka_unit_test(loss_is_reported_at_the_end_at_the_latest),
+        cmocka_unit_test(failing_subscriber_is_reported_and_continues),
+        cmocka_unit_test(failures_of_one_turn_are_merged_into_fewer_events),
+        cmocka_unit_test(subscriber_overtaken_by_the_ring_resumes_at_the_oldest),
+        cmocka_unit_test(subscriber_overtaken_completely_gets_the_loss),
+        cmocka_unit_test(failing_turn_is_reported_once_until_it_succeeds),
         cmocka_unit_test(a_lossless_subscriber_must_not_publish),
         cmocka_unit_test(a_thread_is_woken_once_a_turn_and_when_its_queue_is_half_full),
     };

@@ -46,7 +46,7 @@ static inline void fixture_close(struct bus_fixture *fixture)
 
 #define SEEN_MAX 4096
 
-/* What one subscriber saw. `fail` is what it answers to each event. */
+/* The events of one subscriber. `fail` is its return value for each event. */
 struct watcher {
     atomic_uint count;
     struct {

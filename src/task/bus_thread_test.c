@@ -10,7 +10,7 @@
 /* Checks what it sees instead of keeping it. */
 struct checker {
     uint64_t last;
-    atomic_uint_least64_t seen, lagged, lost_told;
+    atomic_uint_least64_t seen, lagged, lost_reported;
     bool is_wrong;
 };
 
@@ -143,7 +143,7 @@ struct coming {
     atomic_uint *busy;
 };
 
-/* Subscribes and ends again and again beside a loop that publishes. */
+/* Subscribes and ends repeatedly beside a loop that publishes. */
 static void come_and_go(void *argument)
 {
     struct coming *coming = argument;
@@ -194,7 +194,7 @@ static void subscribers_come_and_go_while_the_loop_publishes(void **state)
 }
 
 /* One turn, one wake, however many events it published. */
-static void a_burst_costs_a_thread_one_wake(void **state)
+static void burst_of_events_wakes_a_thread_once(void **state)
 {
     static struct watcher watcher;
     struct det_subscription *subscription;
@@ -229,7 +229,7 @@ int main(void)
         cmocka_unit_test(threads_see_whole_events_in_order_and_every_loss_is_counted),
         cmocka_unit_test(readers_see_whole_events_while_they_are_overwritten),
         cmocka_unit_test(subscribers_come_and_go_while_the_loop_publishes),
-        cmocka_unit_test(a_burst_costs_a_thread_one_wake),
+        cmocka_unit_test(burst_of_events_wakes_a_thread_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* check_thread_test.c - checks in the real world: functions on threads of their own, processes that
- * are killed or outlive the thread that added them, and a tree that is told from other threads. */
+/* check_thread_test.c - checks in the real world: functions on separate threads, processes that are
+ * killed or outlive the thread that added them, and requests to a tree from other threads. */
 /* test: threads */
 #include <stdatomic.h>
 
@@ -101,7 +101,7 @@ static void a_process_is_checked_by_processes_that_end_with_it(void **state)
     (void)state;
     assert_int_equal(det_tasks_add(tasks, &spec, NULL, NULL, NULL), 0);
     wait_for_healthy(tasks, "sleep");
-    /* A check that hangs is left behind by its attempt, and killed. */
+    /* A check that hangs is detached from its attempt, and killed. */
     spec.name = "hang";
     spec.readiness = (struct det_readiness){ .by = DET_READY_BY_CHECK,
                                              .check = { .argv = sleep_long, .timeout = DET_HOUR } };
@@ -130,14 +130,14 @@ static void add_task(void *argument)
             adder->waiter, det_world_now(NULL, DET_CLOCK_MONOTONIC) + 20 * DET_MILLISECOND, &end);
 }
 
-/* Who waits for an end does the work of the loop meanwhile, and so may start the process. */
-static void a_process_goes_on_when_the_thread_that_added_it_has_ended(void **state)
+/* A thread that waits for an end runs the loop meanwhile, and may start the process. */
+static void process_outlives_the_thread_that_added_it(void **state)
 {
-    static const char *const until_told[] = { "sh", "-c", "until [ -e told ]; do sleep 0.02; done",
-                                              NULL };
+    static const char *const until_reported[] = { "sh", "-c",
+                                                  "until [ -e told ]; do sleep 0.02; done", NULL };
     struct det_world *world = det_world_real();
     char *folder = det_test_folder(), path[600], names[ADDERS][16];
-    struct det_process_spec process = { .argv = until_told,
+    struct det_process_spec process = { .argv = until_reported,
                                         .folder = folder,
                                         .ends_with_us = true };
     struct adder adders[ADDERS];
@@ -171,7 +171,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_function_is_checked_by_functions_until_it_stops),
         cmocka_unit_test(a_process_is_checked_by_processes_that_end_with_it),
-        cmocka_unit_test(a_process_goes_on_when_the_thread_that_added_it_has_ended),
+        cmocka_unit_test(process_outlives_the_thread_that_added_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

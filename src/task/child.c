@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* child.c - a process on a loop, over the operations of a world: three streams and an end, each a
- * watched descriptor. See child.h for the invariants. */
+ * watched descriptor. child.h has the invariants. */
 #include <detent/driver/loop.h>
 
 #include "task/child.h"
@@ -22,7 +22,7 @@
 #define NOTIFY_MAX        4096
 #define LINE_STREAMS      2
 
-/* What a watch needs to know: whose, and which. */
+/* The argument of a watch: its child and its stream. */
 struct source {
     struct det_child *child;
     enum det_process_stream stream;
@@ -34,12 +34,12 @@ struct det_child {
     struct det_world *world;
     const struct det_allocator *allocator;
     struct det_child_events events;
-    struct det_process *process; /* NULL once it has ended */
+    struct det_process *process; /* NULL after its end */
     int stop_signal;
     struct det_watch end_watch;
     struct source sources[DET_PROCESS_STREAMS];
     struct det_throttle throttle;
-    struct det_lines *lines; /* LINE_STREAMS of them; NULL: nobody listens */
+    struct det_lines *lines; /* LINE_STREAMS of them; NULL: no listener */
 };
 
 _Static_assert(
@@ -47,7 +47,7 @@ _Static_assert(
         (int)DET_STREAM_ERROR == (int)DET_PROCESS_ERROR,
     "the streams of lines are the first of a process");
 
-/* Bytes as they come: lines within the limit are handed out, the others are counted. */
+/* Splits bytes into lines: passes on lines within the limit, and counts the others. */
 static void take_bytes(
     struct det_child *child, enum det_process_stream stream, const char *data, size_t size)
 {
@@ -55,13 +55,13 @@ static void take_bytes(
         &child->lines[stream], &child->throttle, data, size, det_loop_now(child->loop));
 }
 
-/* A message is some lines, each of which is news by itself. */
+/* A message consists of lines, each of which is a notification. */
 static void take_message(struct det_child *child, char *text, size_t size)
 {
     char *next;
 
     text[size] = '\0';
-    /* What is behind a 0 byte was not meant to be text. */
+    /* Bytes after a 0 are not text. */
     for (char *line = text; line && *line; line = next) {
         next = strchr(line, '\n');
         if (next)
@@ -71,7 +71,7 @@ static void take_message(struct det_child *child, char *text, size_t size)
     }
 }
 
-/* Reads at most `reads` times. False when the stream has ended, or will never work again. */
+/* Reads at most `reads` times. False if the stream has ended or failed. */
 static bool read_lines(struct det_child *child, enum det_process_stream stream, int reads)
 {
     char data[READ_SIZE];
@@ -85,7 +85,7 @@ static bool read_lines(struct det_child *child, enum det_process_stream stream, 
         if (count <= 0)
             return false;
         take_bytes(child, stream, data, (size_t)count);
-        /* Less than what was asked for: it is empty, and asking again is for the next turn. */
+        /* A short read: the pipe is empty now, and the next turn continues. */
         if ((size_t)count < sizeof data)
             return true;
     }
@@ -124,15 +124,15 @@ static void on_source(void *argument, unsigned events)
         det_loop_unwatch(child->loop, &source->watch);
 }
 
-/* What is still there when nothing more is waited for. */
+/* Reads the rest after the end of the process. */
 static void read_rest(struct det_child *child)
 {
     for (int i = 0; i < DET_PROCESS_STREAMS; i++) {
         struct source *source = &child->sources[i];
 
-        if (source->watch.events && source->stream == DET_PROCESS_NOTIFY)
+        if (det_watch_is_set(&source->watch) && source->stream == DET_PROCESS_NOTIFY)
             (void)read_messages(child, MESSAGES_PER_TURN);
-        else if (source->watch.events)
+        else if (det_watch_is_set(&source->watch))
             (void)read_lines(child, source->stream, LAST_READS);
         det_loop_unwatch(child->loop, &source->watch);
     }
@@ -163,7 +163,7 @@ static void on_ended(void *argument, unsigned events)
         end = (struct det_process_end){ .code = -1 };
     read_rest(child);
     release_process(child);
-    /* Nothing of the child may be touched after this: it may be closed. */
+    /* The callback may close the child, which must not be accessed afterwards. */
     child->events.on_end(child->events.user, &end);
 }
 

@@ -12,16 +12,16 @@
 #include "os/os.h"
 #include "task/child.h"
 
-#define SAID_MAX 16384
-#define PATIENCE (10 * DET_MINUTE)
+#define PRINTED_MAX 16384
+#define PATIENCE    (10 * DET_MINUTE)
 
-/* What a child said: lines as "text|" or, cut, "text+"; messages with a comma behind each. */
+/* The output of a child: lines as "text|" or, cut, "text+"; messages with a comma after each. */
 struct witness {
     struct det_loop *loop;
     struct det_child *child;
-    char said[2][SAID_MAX];
+    char printed[2][PRINTED_MAX];
     size_t sizes[2];
-    char news[SAID_MAX];
+    char news[PRINTED_MAX];
     uint64_t bytes, dropped, lines;
     struct det_process_end end;
     int ends;
@@ -30,8 +30,8 @@ struct witness {
 /* Only as much as fits; the numbers are right all the same. */
 static inline void keep(char *target, size_t *size, const char *text, size_t length)
 {
-    if (*size + length >= SAID_MAX)
-        length = SAID_MAX - 1 - *size;
+    if (*size + length >= PRINTED_MAX)
+        length = PRINTED_MAX - 1 - *size;
     memcpy(target + *size, text, length);
     *size += length;
     target[*size] = '\0';
@@ -44,8 +44,8 @@ static inline void keep_line(void *user, const struct det_line *line)
 
     assert_int_equal(0, witness->ends);
     assert_true(line->size <= DET_LINE_MAX);
-    keep(witness->said[line->stream], size, line->text, line->size);
-    keep(witness->said[line->stream], size, line->is_cut ? "+" : "|", 1);
+    keep(witness->printed[line->stream], size, line->text, line->size);
+    keep(witness->printed[line->stream], size, line->is_cut ? "+" : "|", 1);
     witness->bytes += line->size;
     witness->dropped += line->dropped;
     witness->lines++;
@@ -93,9 +93,9 @@ static inline void turn_until(
     }
 }
 
-static inline bool has_said(const struct witness *witness, const char *text)
+static inline bool has_printed(const struct witness *witness, const char *text)
 {
-    return strstr(witness->said[0], text) != NULL;
+    return strstr(witness->printed[0], text) != NULL;
 }
 
 static inline bool has_news(const struct witness *witness, const char *text)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* child_notify_test.c - the news of children: who is heard, who is not, and what is too much. */
+/* child_notify_test.c - notifications of children: accepted senders, refused ones, and limits. */
 #include "task/child_real_cases.h"
 
 #include <sys/socket.h>
@@ -16,7 +16,7 @@ static void lies_dead(void)
         0, waitid(P_PID, (id_t)det_child_number(witness.child), &info, WEXITED | WNOWAIT));
 }
 
-static void news_of_a_child_and_its_helpers_are_heard(void **state)
+static void notifications_of_a_child_and_its_helpers_are_received(void **state)
 {
     const char *const ways[] = { "notify", "notify-helper" };
 
@@ -32,7 +32,7 @@ static void news_of_a_child_and_its_helpers_are_heard(void **state)
     }
 }
 
-static void a_barrier_falls_once_the_news_before_it_are_heard(void **state)
+static void barrier_completes_after_earlier_notifications(void **state)
 {
     (void)state;
     start_spec(&(struct det_process_spec){
@@ -42,7 +42,7 @@ static void a_barrier_falls_once_the_news_before_it_are_heard(void **state)
     assert_string_equal("STATUS=on its way,BARRIER=1,", witness.news);
 }
 
-/* Sends as this process, who is not of the child's group. */
+/* Sends as this process, which is not in the child's group. */
 static void send_news(const char *name, const char *message, size_t size)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -58,21 +58,21 @@ static void send_news(const char *name, const char *message, size_t size)
     close(descriptor);
 }
 
-static void news_of_strangers_are_not_heard(void **state)
+static void notifications_of_other_processes_are_ignored(void **state)
 {
     (void)state;
     start_spec(&(struct det_process_spec){
         .argv = (const char *const[]){ nasty, "notify-where", NULL }, .has_notify = true });
-    turn_until(&witness, has_said, "|");
+    turn_until(&witness, has_printed, "|");
     for (int i = 0; i < 9; i++)
-        send_news(witness.said[0], "READY=1", 7);
+        send_news(witness.printed[0], "READY=1", 7);
     assert_true(det_loop_turn(witness.loop, 0) > 0);
     assert_int_equal(0, det_child_kill(witness.child));
     ends_with(&witness, -1, SIGKILL);
     assert_string_equal("", witness.news);
 }
 
-static void news_that_are_too_long_are_not_heard(void **state)
+static void oversized_notifications_are_ignored(void **state)
 {
     static char message[5001];
 
@@ -84,7 +84,7 @@ static void news_that_are_too_long_are_not_heard(void **state)
     assert_string_equal("", witness.news);
 }
 
-static void news_of_another_user_are_heard(void **state)
+static void notifications_of_a_child_of_another_user_are_received(void **state)
 {
     (void)state;
     if (!somebody())
@@ -103,11 +103,11 @@ static void news_of_another_user_are_heard(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(news_of_a_child_and_its_helpers_are_heard),
-        CASE(a_barrier_falls_once_the_news_before_it_are_heard),
-        CASE(news_of_strangers_are_not_heard),
-        CASE(news_that_are_too_long_are_not_heard),
-        CASE(news_of_another_user_are_heard),
+        CASE(notifications_of_a_child_and_its_helpers_are_received),
+        CASE(barrier_completes_after_earlier_notifications),
+        CASE(notifications_of_other_processes_are_ignored),
+        CASE(oversized_notifications_are_ignored),
+        CASE(notifications_of_a_child_of_another_user_are_received),
     };
 
     return cmocka_run_group_tests(tests, find_nasty, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* child_real_cases.h - what the suites of children in the real world share: one witness, the nasty
- * program, and that nobody is left at the end. */
+/* child_real_cases.h - shared by the suites of children in the real world: one witness, the nasty
+ * program, and the check that no process is left at the end. */
 #ifndef DET_TASK_CHILD_REAL_CASES_H
 #define DET_TASK_CHILD_REAL_CASES_H
 
@@ -16,7 +16,7 @@
 
 static struct witness witness;
 
-/* Nobody is left who is ours: neither one that runs, nor a zombie. */
+/* No process of ours is left: neither a running one nor a zombie. */
 static inline void has_no_children(void)
 {
     assert_int_equal(-1, waitpid(-1, NULL, WNOHANG));
@@ -75,7 +75,7 @@ static inline void fails_with(const struct det_process_spec *spec, int code, con
     if (!strstr(error.text, text))
         fail_msg("\"%s\" does not say \"%s\"", error.text, text);
     assert_int_equal(code == DET_ERR_IO, error.cause != 0);
-    /* Who does not want to know is not told, and nothing else changes. */
+    /* Without a callback there is no report, and nothing else changes. */
     assert_int_equal(
         code, det_child_start(witness.loop, NULL, spec, &events, &witness.child, NULL));
     assert_null(witness.child);

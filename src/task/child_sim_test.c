@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* child_sim_test.c - children of the simulated world, on the same code as the real ones: what they
- * print, what they tell, how they take signals; over many seeds, each run twice. */
+/* child_sim_test.c - children of the simulated world, on the same code as the real ones: their
+ * output, their notifications, their signals; over many seeds, each run twice. */
 #include "task/child_cases.h"
 
 #include <detent/driver/sim.h>
@@ -19,7 +19,7 @@ static det_time later(struct det_world *world, det_time span)
 }
 
 /* Prints its arguments, the last one to its error. */
-static int program_say(struct det_world *world, int argc, const char *const *argv)
+static int program_print(struct det_world *world, int argc, const char *const *argv)
 {
     for (int i = 1; i < argc; i++)
         if (det_sim_print(world, i == argc - 1 ? 2 : 1, argv[i]) < 0)
@@ -95,7 +95,7 @@ static int open_world(uint64_t seed, const struct det_allocator *allocator)
         const char *name;
         det_sim_program_fn *run;
     } programs[] = {
-        { "say", program_say },
+        { "say", program_print },
         { "service", program_service },
         { "deaf", program_deaf },
         { "flood", program_flood },
@@ -148,13 +148,13 @@ static void start_program(const char *const *argv)
     assert_true(det_child_number(witness.child) > 0);
 }
 
-static void what_a_program_prints_is_heard(void **state)
+static void program_output_is_received(void **state)
 {
     (void)state;
     start_program((const char *const[]){ "say", "one\nt", "wo\n", "oh", NULL });
     ends_with(&witness, 4, 0);
-    assert_string_equal("one|two|", witness.said[DET_STREAM_OUTPUT]);
-    assert_string_equal("oh|", witness.said[DET_STREAM_ERROR]);
+    assert_string_equal("one|two|", witness.printed[DET_STREAM_OUTPUT]);
+    assert_string_equal("oh|", witness.printed[DET_STREAM_ERROR]);
 }
 
 static void a_service_is_ready_and_ends_when_it_is_asked_to(void **state)
@@ -166,20 +166,20 @@ static void a_service_is_ready_and_ends_when_it_is_asked_to(void **state)
     turn_until(&witness, has_news, "READY=1,STATUS=up,");
     assert_int_equal(before + DET_SECOND, det_loop_now(witness.loop));
     assert_int_equal(0, det_child_signal(witness.child, SIGHUP));
-    turn_until(&witness, has_said, "reloaded|");
+    turn_until(&witness, has_printed, "reloaded|");
     assert_int_equal(0, det_child_stop(witness.child));
     ends_with(&witness, 5, 0);
     assert_int_equal(before + 4 * DET_SECOND, det_loop_now(witness.loop));
 }
 
-static void a_deaf_program_ends_when_it_is_killed(void **state)
+static void program_ignoring_the_stop_ends_when_killed(void **state)
 {
     (void)state;
     start_program((const char *const[]){ "deaf", NULL });
     /* It catches nothing before it has run: a stop at once may end it. */
     assert_int_equal(0, det_sim_settle(sim));
     assert_int_equal(0, det_child_stop(witness.child));
-    turn_until(&witness, has_said, "no|");
+    turn_until(&witness, has_printed, "no|");
     assert_int_equal(0, witness.ends);
     assert_int_equal(0, det_child_kill(witness.child));
     ends_with(&witness, -1, SIGKILL);
@@ -202,7 +202,7 @@ static void a_program_that_prints_more_than_its_pipe_holds_waits(void **state)
     assert_int_equal(65536, witness.bytes + witness.lines);
 }
 
-static void a_program_nobody_listens_to_prints_to_nowhere(void **state)
+static void program_without_a_reader_discards_its_output(void **state)
 {
     struct det_child_events events = events_of(&witness);
     const struct det_process_spec spec = { .argv = (const char *const[]){ "flood", "1024", "5000",
@@ -216,7 +216,7 @@ static void a_program_nobody_listens_to_prints_to_nowhere(void **state)
     assert_string_equal("", witness.news);
 }
 
-static void a_program_that_is_not_there_is_told(void **state)
+static void missing_program_is_reported(void **state)
 {
     const struct det_process_spec spec = { .argv = (const char *const[]){ "none", NULL } };
     struct det_child_events events = events_of(&witness);
@@ -298,7 +298,7 @@ static int use_prints(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void children_survive_want_of_memory(void **state)
+static void children_survive_every_failed_allocation(void **state)
 {
     const char *argv[] = { "flood", "100", "10", NULL };
 
@@ -311,15 +311,15 @@ static void children_survive_want_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(what_a_program_prints_is_heard),
+        CASE(program_output_is_received),
         CASE(a_service_is_ready_and_ends_when_it_is_asked_to),
-        CASE(a_deaf_program_ends_when_it_is_killed),
+        CASE(program_ignoring_the_stop_ends_when_killed),
         CASE(a_program_that_prints_more_than_its_pipe_holds_waits),
-        CASE(a_program_nobody_listens_to_prints_to_nowhere),
-        CASE(a_program_that_is_not_there_is_told),
+        CASE(program_without_a_reader_discards_its_output),
+        CASE(missing_program_is_reported),
         CASE(a_child_can_be_closed_before_its_end),
         cmocka_unit_test(every_seed_gives_the_same_run_twice),
-        cmocka_unit_test(children_survive_want_of_memory),
+        cmocka_unit_test(children_survive_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* child_start_test.c - how children start, from any thread; and when they cannot, what is told
- * and that nothing is left. The functions of the C library that a start calls are
- * replaced here, so that each of them fails when it is wanted. */
+/* child_start_test.c - the start of children, from any thread; and failed starts: their errors, and
+ * that nothing is left. The functions of the C library that a start calls are replaced here, so
+ * that each of them fails on request. */
 /* test: alone */
 /* test: threads */
 #include <detent/driver/loop.h>
@@ -98,7 +98,7 @@ static void fails_to_run(const char *program, int code, const char *text)
         &(struct det_process_spec){ .argv = (const char *const[]){ program, NULL } }, code, text);
 }
 
-static void a_child_that_cannot_start_says_what_helps(void **state)
+static void child_start_failure_gives_a_remedy(void **state)
 {
     char *folder = det_test_folder(), path[512];
 
@@ -137,7 +137,7 @@ static void a_child_that_cannot_start_says_what_helps(void **state)
 }
 
 /* LIMIT and NO_MEMORY say that we are short of something, and the start is tried again for ever. */
-static void a_start_that_fails_by_its_own_limits_is_not_our_shortage(void **state)
+static void start_failure_by_own_limits_is_not_a_shortage(void **state)
 {
     static const struct {
         enum det_spawn_stage stage;
@@ -175,7 +175,7 @@ static void a_start_that_fails_by_its_own_limits_is_not_our_shortage(void **stat
     }
 }
 
-static void where_the_program_was_sought_is_told(void **state)
+static void missing_program_error_names_the_searched_path(void **state)
 {
     /* NOLINTBEGIN(concurrency-mt-unsafe): one thread */
     const char *found = getenv("PATH");
@@ -196,7 +196,7 @@ static void where_the_program_was_sought_is_told(void **state)
     /* NOLINTEND(concurrency-mt-unsafe) */
 }
 
-static void a_child_starts_where_we_have_no_streams_ourselves(void **state)
+static void child_starts_without_parent_streams(void **state)
 {
     int saved[3];
 
@@ -217,10 +217,10 @@ static void a_child_starts_where_we_have_no_streams_ourselves(void **state)
         dup2(saved[i], i);
         close(saved[i]);
     }
-    assert_string_equal(somebody() ? "0|1|2|0|1|2|" : "0|1|2|", witness.said[0]);
+    assert_string_equal(somebody() ? "0|1|2|0|1|2|" : "0|1|2|", witness.printed[0]);
 }
 
-static void arguments_that_are_too_long_are_told(void **state)
+static void arguments_that_are_too_long_are_reported(void **state)
 {
     size_t size = (size_t)256 << 10;
     char *word = malloc(size);
@@ -303,7 +303,7 @@ static int start_and_end(struct det_test_memory *memory, void *argument)
     r = det_child_start(one.loop, &memory->allocator, &spec, &events, &one.child, NULL);
     if (r == 0) {
         turn_until(&one, has_ended, NULL);
-        assert_string_equal("a|", one.said[0]);
+        assert_string_equal("a|", one.printed[0]);
     }
     det_child_close(one.child);
     det_loop_close(one.loop);
@@ -311,7 +311,7 @@ static int start_and_end(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void children_survive_want_of_memory(void **state)
+static void children_survive_every_failed_allocation(void **state)
 {
     char nobody[] = "nobody";
 
@@ -321,7 +321,7 @@ static void children_survive_want_of_memory(void **state)
         det_test_each_failure(start_and_end, nobody);
 }
 
-/* A loop on a thread of its own that starts one child after the other. */
+/* A loop on a separate thread that starts one child after the other. */
 struct runner {
     struct witness witness;
     struct det_post post;
@@ -390,13 +390,13 @@ static void children_start_on_many_threads_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(a_child_that_cannot_start_says_what_helps),
-        CASE(a_start_that_fails_by_its_own_limits_is_not_our_shortage),
-        CASE(where_the_program_was_sought_is_told),
-        CASE(a_child_starts_where_we_have_no_streams_ourselves),
-        CASE(arguments_that_are_too_long_are_told),
+        CASE(child_start_failure_gives_a_remedy),
+        CASE(start_failure_by_own_limits_is_not_a_shortage),
+        CASE(missing_program_error_names_the_searched_path),
+        CASE(child_starts_without_parent_streams),
+        CASE(arguments_that_are_too_long_are_reported),
         CASE(a_start_that_fails_anywhere_leaves_nothing),
-        CASE(children_survive_want_of_memory),
+        CASE(children_survive_every_failed_allocation),
         CASE(children_start_on_many_threads_at_once),
     };
 

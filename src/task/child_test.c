@@ -55,17 +55,17 @@ static void a_child_ends_with_its_signal(void **state)
     }
 }
 
-static void what_a_child_says_comes_before_its_end(void **state)
+static void child_output_precedes_its_end(void **state)
 {
     (void)state;
     start_nasty("say", "one\ntwo\r\n\nno end");
     ends_with(&witness, 0, 0);
-    assert_string_equal("one|two||no end|", witness.said[DET_STREAM_OUTPUT]);
-    assert_string_equal("", witness.said[DET_STREAM_ERROR]);
+    assert_string_equal("one|two||no end|", witness.printed[DET_STREAM_OUTPUT]);
+    assert_string_equal("", witness.printed[DET_STREAM_ERROR]);
     again();
     start_nasty("scream", "help\n");
     ends_with(&witness, 0, 0);
-    assert_string_equal("help|", witness.said[DET_STREAM_ERROR]);
+    assert_string_equal("help|", witness.printed[DET_STREAM_ERROR]);
     again();
     start_nasty("binary", NULL);
     ends_with(&witness, 0, 0);
@@ -73,7 +73,7 @@ static void what_a_child_says_comes_before_its_end(void **state)
     assert_int_equal(2, witness.lines);
 }
 
-static void a_child_nobody_listens_to_writes_to_nowhere(void **state)
+static void child_without_a_reader_discards_its_output(void **state)
 {
     struct det_child_events events = events_of(&witness);
     const struct det_process_spec spec = { .argv =
@@ -88,19 +88,19 @@ static void a_child_nobody_listens_to_writes_to_nowhere(void **state)
     assert_int_equal(0, witness.lines);
 }
 
-static void a_polite_child_ends_when_it_is_asked_to(void **state)
+static void child_ends_at_the_stop_signal(void **state)
 {
     (void)state;
     start_nasty("polite", NULL);
-    turn_until(&witness, has_said, "ready");
+    turn_until(&witness, has_printed, "ready");
     assert_int_equal(0, det_child_signal(witness.child, 0));
     assert_int_equal(0, det_child_stop(witness.child));
     ends_with(&witness, 7, 0);
-    assert_string_equal("ready|bye|", witness.said[0]);
+    assert_string_equal("ready|bye|", witness.printed[0]);
 }
 
-/* That it does end is for a test that kills its supervisor: tests/e2e/durable.py. */
-static void a_child_that_ends_with_us_runs_like_any_other(void **state)
+/* A test that kills its supervisor checks that it ends: tests/e2e/durable.py. */
+static void child_with_ends_with_us_runs_normally(void **state)
 {
     (void)state;
     start_spec(&(struct det_process_spec){
@@ -116,16 +116,16 @@ static void the_stop_signal_is_the_one_that_was_asked_for(void **state)
     (void)snprintf(text, sizeof text, "%d", SIGQUIT);
     start_spec(&(struct det_process_spec){
         .argv = (const char *const[]){ nasty, "polite", text, NULL }, .stop_signal = SIGQUIT });
-    turn_until(&witness, has_said, "ready");
+    turn_until(&witness, has_printed, "ready");
     assert_int_equal(0, det_child_stop(witness.child));
     ends_with(&witness, 7, 0);
 }
 
-static void a_deaf_child_ends_when_it_is_killed(void **state)
+static void child_ignoring_the_stop_ends_when_killed(void **state)
 {
     (void)state;
     start_nasty("deaf", NULL);
-    turn_until(&witness, has_said, "ready");
+    turn_until(&witness, has_printed, "ready");
     assert_int_equal(0, det_child_stop(witness.child));
     assert_int_equal(0, det_loop_turn(witness.loop, 0));
     assert_int_equal(0, witness.ends);
@@ -141,7 +141,7 @@ static void stands_still(void)
         0, waitid(P_PID, (id_t)det_child_number(witness.child), &info, WSTOPPED | WNOWAIT));
 }
 
-static void a_frozen_child_hears_the_stop(void **state)
+static void suspended_child_receives_the_stop(void **state)
 {
     (void)state;
     start_nasty("frozen", NULL);
@@ -161,12 +161,12 @@ static void a_frozen_child_hears_the_stop(void **state)
     ends_with(&witness, -1, SIGKILL);
 }
 
-static void what_is_left_of_the_group_dies_with_its_leader(void **state)
+static void rest_of_the_process_group_dies_with_its_leader(void **state)
 {
     (void)state;
     start_nasty("family", NULL);
     ends_with(&witness, 0, 0);
-    is_gone((pid_t)strtol(witness.said[0], NULL, 10));
+    is_gone((pid_t)strtol(witness.printed[0], NULL, 10));
 }
 
 static bool has_five_lines(const struct witness *one, const char *text)
@@ -183,11 +183,11 @@ static void a_kill_reaches_all_generations(void **state)
     assert_int_equal(0, det_child_stop(witness.child));
     assert_int_equal(0, det_child_kill(witness.child));
     ends_with(&witness, -1, SIGKILL);
-    for (const char *at = witness.said[0]; *at; at = strchr(at, '|') + 1)
+    for (const char *at = witness.printed[0]; *at; at = strchr(at, '|') + 1)
         is_gone((pid_t)strtol(at, NULL, 10));
 }
 
-static void one_that_left_the_group_does_not_delay_the_end(void **state)
+static void process_outside_the_group_does_not_delay_the_end(void **state)
 {
     const char *const ways[] = { NULL, "flood" };
 
@@ -197,9 +197,9 @@ static void one_that_left_the_group_does_not_delay_the_end(void **state)
 
         start_nasty("runaway", ways[i]);
         ends_with(&witness, 0, 0);
-        number = (pid_t)strtol(witness.said[0], NULL, 10);
+        number = (pid_t)strtol(witness.printed[0], NULL, 10);
         assert_true(number > 0);
-        /* The library cannot reach it; nobody reads its pipe, so a flood ends it by SIGPIPE. */
+        /* The library cannot reach it; its pipe has no reader, so a flood ends it by SIGPIPE. */
         if (!ways[i])
             assert_int_equal(0, kill(number, SIGKILL));
         is_gone(number);
@@ -237,13 +237,13 @@ static void a_flood_beyond_its_limit_is_dropped_and_counted(void **state)
     assert_true(witness.bytes + witness.dropped + witness.lines >= 100 << 20);
 }
 
-/* A timer that is armed again and again runs in every turn, whatever the child does. */
+/* A timer that is armed repeatedly runs in every turn, whatever the child does. */
 static void count_turns(void *argument)
 {
     (*(int *)argument)++;
 }
 
-static void a_flood_leaves_turns_to_the_others(void **state)
+static void output_flood_does_not_starve_other_calls(void **state)
 {
     uint64_t bytes = 0, most = 0;
     int count = 0;
@@ -264,7 +264,7 @@ static void a_flood_leaves_turns_to_the_others(void **state)
     ends_with(&witness, 0, 0);
 }
 
-static void a_child_that_closes_its_streams_lives_on(void **state)
+static void child_may_close_its_streams(void **state)
 {
     (void)state;
     start_nasty("silent", NULL);
@@ -274,10 +274,10 @@ static void a_child_that_closes_its_streams_lives_on(void **state)
     assert_int_equal(0, det_child_signal(witness.child, 0));
     assert_int_equal(0, det_child_stop(witness.child));
     ends_with(&witness, -1, SIGTERM);
-    assert_string_equal("last words|", witness.said[0]);
+    assert_string_equal("last words|", witness.printed[0]);
 }
 
-static void a_child_sees_its_streams_and_nothing_else(void **state)
+static void child_inherits_only_its_streams(void **state)
 {
     int extra = dup(2);
 
@@ -286,12 +286,12 @@ static void a_child_sees_its_streams_and_nothing_else(void **state)
     start_spec(&(struct det_process_spec){
         .argv = (const char *const[]){ nasty, "descriptors", NULL }, .has_notify = true });
     ends_with(&witness, 0, 0);
-    assert_string_equal("0|1|2|", witness.said[0]);
+    assert_string_equal("0|1|2|", witness.printed[0]);
     close(extra);
     again();
     start_nasty("signals", NULL);
     ends_with(&witness, 0, 0);
-    assert_string_equal("", witness.said[0]);
+    assert_string_equal("", witness.printed[0]);
 }
 
 static void a_child_has_the_environment_and_folder_it_was_given(void **state)
@@ -303,27 +303,27 @@ static void a_child_has_the_environment_and_folder_it_was_given(void **state)
         .argv = (const char *const[]){ nasty, "environment", "COLOUR", NULL },
         .environment = environment });
     ends_with(&witness, 0, 0);
-    assert_string_equal("red|", witness.said[0]);
+    assert_string_equal("red|", witness.printed[0]);
     again();
     start_spec(&(struct det_process_spec){
         .argv = (const char *const[]){ nasty, "environment", "NOTIFY_SOCKET", NULL },
         .environment = environment,
         .has_notify = true });
     ends_with(&witness, 0, 0);
-    assert_int_equal('@', witness.said[0][0]);
-    assert_string_not_equal("@theirs|", witness.said[0]);
+    assert_int_equal('@', witness.printed[0][0]);
+    assert_string_not_equal("@theirs|", witness.printed[0]);
     again();
     start_spec(&(struct det_process_spec){ .argv = (const char *const[]){ nasty, "folder", NULL },
                                            .folder = "/usr" });
     ends_with(&witness, 0, 0);
-    assert_string_equal("/usr|", witness.said[0]);
+    assert_string_equal("/usr|", witness.printed[0]);
 }
 
 static void a_child_can_be_closed_before_its_end(void **state)
 {
     (void)state;
     start_nasty("deaf", NULL);
-    turn_until(&witness, has_said, "ready");
+    turn_until(&witness, has_printed, "ready");
     det_child_close(witness.child);
     witness.child = NULL;
     assert_int_equal(0, det_loop_turn(witness.loop, 0));
@@ -337,7 +337,7 @@ static void close_at_end(void *user, const struct det_process_end *end)
     witness.child = NULL;
 }
 
-static void a_child_can_be_closed_in_its_end(void **state)
+static void child_can_be_closed_in_its_end_callback(void **state)
 {
     struct det_child_events events = events_of(&witness);
     const struct det_process_spec spec = { .argv =
@@ -350,7 +350,7 @@ static void a_child_can_be_closed_in_its_end(void **state)
     assert_null(witness.child);
 }
 
-static void a_child_that_somebody_else_reaped_has_an_unknown_end(void **state)
+static void child_reaped_elsewhere_has_an_unknown_end(void **state)
 {
     siginfo_t info;
 
@@ -360,7 +360,7 @@ static void a_child_that_somebody_else_reaped_has_an_unknown_end(void **state)
     ends_with(&witness, -1, 0);
 }
 
-static void codes_are_success_or_fatal_as_the_spec_says(void **state)
+static void exit_codes_are_success_or_fatal_as_specified(void **state)
 {
     const int success[] = { 3, 4 }, fatal[] = { 2, 4 };
     const struct det_process_spec spec = { .success_codes = success,
@@ -408,26 +408,26 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_child_ends_with_its_code),
         CASE(a_child_ends_with_its_signal),
-        CASE(what_a_child_says_comes_before_its_end),
-        CASE(a_child_nobody_listens_to_writes_to_nowhere),
-        CASE(a_polite_child_ends_when_it_is_asked_to),
-        CASE(a_child_that_ends_with_us_runs_like_any_other),
+        CASE(child_output_precedes_its_end),
+        CASE(child_without_a_reader_discards_its_output),
+        CASE(child_ends_at_the_stop_signal),
+        CASE(child_with_ends_with_us_runs_normally),
         CASE(the_stop_signal_is_the_one_that_was_asked_for),
-        CASE(a_deaf_child_ends_when_it_is_killed),
-        CASE(a_frozen_child_hears_the_stop),
-        CASE(what_is_left_of_the_group_dies_with_its_leader),
+        CASE(child_ignoring_the_stop_ends_when_killed),
+        CASE(suspended_child_receives_the_stop),
+        CASE(rest_of_the_process_group_dies_with_its_leader),
         CASE(a_kill_reaches_all_generations),
-        CASE(one_that_left_the_group_does_not_delay_the_end),
+        CASE(process_outside_the_group_does_not_delay_the_end),
         CASE(a_flood_is_read_to_its_end_in_bounded_memory),
         CASE(a_flood_beyond_its_limit_is_dropped_and_counted),
-        CASE(a_flood_leaves_turns_to_the_others),
-        CASE(a_child_that_closes_its_streams_lives_on),
-        CASE(a_child_sees_its_streams_and_nothing_else),
+        CASE(output_flood_does_not_starve_other_calls),
+        CASE(child_may_close_its_streams),
+        CASE(child_inherits_only_its_streams),
         CASE(a_child_has_the_environment_and_folder_it_was_given),
         CASE(a_child_can_be_closed_before_its_end),
-        CASE(a_child_can_be_closed_in_its_end),
-        CASE(a_child_that_somebody_else_reaped_has_an_unknown_end),
-        CASE(codes_are_success_or_fatal_as_the_spec_says),
+        CASE(child_can_be_closed_in_its_end_callback),
+        CASE(child_reaped_elsewhere_has_an_unknown_end),
+        CASE(exit_codes_are_success_or_fatal_as_specified),
         CASE(many_children_run_at_once),
     };
 

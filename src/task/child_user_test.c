@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* child_user_test.c - children of other users: their rights and no others; and what is told when
- * that cannot be. What needs the right to change users is skipped where there is none. */
+/* child_user_test.c - children of other users: their rights and no others, and the errors of a
+ * failed change. Tests that need the privilege to change users are skipped without it. */
 /* test: alone */
 #include "task/child_real_cases.h"
 
@@ -45,7 +45,7 @@ static void a_child_of_another_user_has_its_rights_alone(void **state)
     ends_with(&witness, 0, 0);
     (void)snprintf(
         expected, sizeof expected, "%u|%u|%u|0|1|2|", entry->pw_uid, entry->pw_uid, entry->pw_gid);
-    assert_string_equal(expected, witness.said[0]);
+    assert_string_equal(expected, witness.printed[0]);
     close(extra);
 }
 
@@ -61,24 +61,24 @@ static void a_child_of_another_user_has_no_signal_settings_of_ours(void **state)
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
     assert_int_equal(0, sigprocmask(SIG_BLOCK, &set, NULL));
     signal(SIGUSR2, SIG_IGN);
-    /* 32 and 33 are the C library's own: it resets them for nobody, and make leaves them so. */
+    /* 32 and 33 belong to the C library, which never resets them, and make leaves them so. */
     start_as(
         "nobody", (const char *const[]){ "grep", "-cE", "^Sig(Blk|Ign):.0*(180000000)?$",
                                          "/proc/self/status", NULL });
     ends_with(&witness, 0, 0);
-    assert_string_equal("2|", witness.said[0]);
+    assert_string_equal("2|", witness.printed[0]);
     signal(SIGUSR2, SIG_DFL);
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
     assert_int_equal(0, sigprocmask(SIG_UNBLOCK, &set, NULL));
 }
 
-static void the_own_user_needs_no_change(void **state)
+static void running_as_the_current_user_changes_nothing(void **state)
 {
     (void)state;
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
     start_as(getpwuid(geteuid())->pw_name, (const char *const[]){ nasty, "user", NULL });
     ends_with(&witness, 0, 0);
-    assert_int_equal(geteuid(), strtol(witness.said[0], NULL, 10));
+    assert_int_equal(geteuid(), strtol(witness.printed[0], NULL, 10));
 }
 
 static void a_child_of_another_user_has_all_its_groups(void **state)
@@ -92,7 +92,7 @@ static void a_child_of_another_user_has_all_its_groups(void **state)
     group_count = 50;
     start_as("nobody", (const char *const[]){ "sh", "-c", "id -G | wc -w", NULL });
     ends_with(&witness, 0, 0);
-    assert_string_equal("50|", witness.said[0]);
+    assert_string_equal("50|", witness.printed[0]);
     det_child_close(witness.child);
     witness = (struct witness){ .loop = witness.loop };
     group_count = 1 << 20;
@@ -106,7 +106,7 @@ static void fails_as_nobody(const char *const *argv, const char *folder, int cod
         &(struct det_process_spec){ .argv = argv, .user = "nobody", .folder = folder }, code, text);
 }
 
-static void a_child_of_another_user_that_cannot_start_says_what_helps(void **state)
+static void child_of_another_user_start_failure_gives_a_remedy(void **state)
 {
     char *folder, path[512];
 
@@ -158,7 +158,7 @@ static int try_without_rights(void)
     return waitpid(-1, NULL, WNOHANG) < 0 ? 0 : 6;
 }
 
-static void without_the_right_nothing_is_started(void **state)
+static void start_as_another_user_needs_the_privilege(void **state)
 {
     pid_t number;
     int status;
@@ -178,10 +178,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(a_child_of_another_user_has_its_rights_alone),
         CASE(a_child_of_another_user_has_no_signal_settings_of_ours),
-        CASE(the_own_user_needs_no_change),
+        CASE(running_as_the_current_user_changes_nothing),
         CASE(a_child_of_another_user_has_all_its_groups),
-        CASE(a_child_of_another_user_that_cannot_start_says_what_helps),
-        CASE(without_the_right_nothing_is_started),
+        CASE(child_of_another_user_start_failure_gives_a_remedy),
+        CASE(start_as_another_user_needs_the_privilege),
     };
 
     return cmocka_run_group_tests(tests, find_nasty, NULL);

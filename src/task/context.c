@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* context.c - what the work of a task can ask and say. A function is on its own thread here; what
- * it says waits in its attempt until the loop has its end. */
+/* context.c - the context of a task's work: queries and reports. A function runs on its own thread;
+ * its reports are stored in its attempt until the loop handles its end. */
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "task/attempt.h"
 
-/* The context is a part of its task; that somebody only looks at it does not make that constant. */
+/* The context is a part of its task; a const pointer to it does not make the task constant. */
 static struct det_task *task_of(const struct det_task_context *context)
 {
     uintptr_t place = (uintptr_t)context - offsetof(struct det_task, context);
@@ -111,7 +111,7 @@ void det_task_wake_at(struct det_task_context *context, det_time at)
 
 void det_scope_cancel(struct det_scope *scope)
 {
-    __atomic_store_n(&scope->is_cancelled, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&scope->internal.is_cancelled, 1, __ATOMIC_RELEASE);
 }
 
 bool det_scope_is_cancelled(const struct det_scope *scope)
@@ -119,7 +119,7 @@ bool det_scope_is_cancelled(const struct det_scope *scope)
     const struct det_task_context *context = NULL;
 
     for (; scope; scope = scope->parent) {
-        if (__atomic_load_n(&scope->is_cancelled, __ATOMIC_ACQUIRE))
+        if (__atomic_load_n(&scope->internal.is_cancelled, __ATOMIC_ACQUIRE))
             return true;
         context = scope->context ? scope->context : context;
     }

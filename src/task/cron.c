@@ -18,7 +18,7 @@
 #include "task/cron.h"
 
 #define FIELDS     6
-#define NUMBER_MAX 10000 /* more than any field takes; larger numbers are read as this one */
+#define NUMBER_MAX 10000 /* more than any field permits; larger numbers are read as this one */
 #define SUNDAY     7
 
 struct field {
@@ -45,12 +45,12 @@ static const struct {
     { "@daily", "0 0 * * *" },  { "@hourly", "0 * * * *" },
 };
 
-/* Where the reading stands. */
+/* The state of the parser. */
 struct reader {
     const char *text;
     const char *at;
     const struct field *field;
-    bool has_star; /* in the field at hand */
+    bool has_star; /* in the current field */
     struct det_error *error;
 };
 
@@ -95,13 +95,13 @@ static const char *skip_blanks(const char *at)
     return at;
 }
 
-/* The value of the name of three letters at `word`; -1: there is none. */
+/* The value of the three-letter name at `word`; -1: unknown. */
 static int find_word(const struct field *field, const char *word)
 {
     const char *name = field->words;
 
     for (int value = field->least; *name; value++) {
-        /* The names are lower case, and so is a letter with this bit. */
+        /* The names are lower case, and this bit makes a letter lower case. */
         if (name[0] == (word[0] | 0x20) && name[1] == (word[1] | 0x20) &&
             name[2] == (word[2] | 0x20))
             return value;
@@ -125,7 +125,7 @@ static int read_word(struct reader *reader, int *ret)
     value = length >= 3 ? find_word(field, word) : -1;
     if (value < 0)
         return fail(
-            reader, word, "'%.*s' is no %s; those are %s", length < 20 ? length : 20, word,
+            reader, word, "'%.*s' is not a %s; use %s", length < 20 ? length : 20, word,
             field->name, field->words);
     if (length > 3)
         return fail(reader, word, "write '%.3s', the first three letters", word);
@@ -148,8 +148,8 @@ static int read_number(struct reader *reader, const char *what, int least, int m
             reader, start, "the number of a %s is expected here: %d to %d", what, least, most);
     if (value < least || value > most)
         return fail(
-            reader, start, "%.*s is no %s; that is a number from %d to %d",
-            (int)(reader->at - start < 20 ? reader->at - start : 20), start, what, least, most);
+            reader, start, "the %s is a number from %d to %d, not %.*s", what, least, most,
+            (int)(reader->at - start < 20 ? reader->at - start : 20), start);
     *ret = value;
     return 0;
 }
@@ -163,7 +163,7 @@ static int read_value(struct reader *reader, int *ret)
     return read_number(reader, field->name, field->least, field->most, ret);
 }
 
-/* a-b, or a alone, which is no range. */
+/* a-b, or a single a. */
 static int read_range(struct reader *reader, int *ret_low, int *ret_high, bool *ret_is_range)
 {
     const struct field *field = reader->field;
@@ -236,14 +236,12 @@ static int read_field(
         reader->at++;
     }
     if (r == 0 && *reader->at && !is_blank(*reader->at))
-        return fail(
-            reader, reader->at,
-            "a field is a list of *, a, a-b, */n or a-b/n; this is something "
-            "else");
+        return fail(reader, reader->at, "expected a list of *, a, a-b, */n or a-b/n");
     return r;
 }
 
-/* Whether the months have one of the days. In February of a leap year, as there will be one. */
+/* True if one of the months has one of the days. February has 29 days here, since leap years
+ * occur. */
 static bool has_date(uint64_t months, uint64_t days)
 {
     static const int lengths[] = { 0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
@@ -255,7 +253,7 @@ static bool has_date(uint64_t months, uint64_t days)
     return false;
 }
 
-/* Where the fields begin; returns how many there are, at most one too many. */
+/* Finds the starts of the fields; returns their number, at most one too many. */
 static size_t find_fields(const char *text, const char *starts[FIELDS + 1])
 {
     size_t count = 0;
@@ -291,7 +289,7 @@ static int read_fields(struct reader *reader, struct det_cron *ret)
     if ((cron.is_any_day || cron.is_any_weekday) && !has_date(bits[MONTH], bits[DAY]))
         return fail(
             reader, starts[DAY - missing],
-            "no month of these has such a day, so nothing would ever match");
+            "none of these months has such a day, so the expression never matches");
     cron.seconds = bits[SECOND];
     cron.minutes = bits[MINUTE];
     cron.hours = (uint32_t)bits[HOUR];
@@ -313,11 +311,11 @@ static int read_shorthand(struct reader *reader, struct det_cron *ret)
         if (!det_view_is(word, shorthands[i].name))
             continue;
         if (*behind)
-            return fail(reader, behind, "nothing stands behind %s", shorthands[i].name);
+            return fail(reader, behind, "remove the text after %s", shorthands[i].name);
         reader->text = shorthands[i].expression;
         return read_fields(reader, ret);
     }
-    return fail(reader, start, "those with an @ are @yearly @monthly @weekly @daily @hourly");
+    return fail(reader, start, "use @yearly @monthly @weekly @daily @hourly");
 }
 
 int det_cron_parse(const char *text, struct det_cron *ret, struct det_error *reterr)

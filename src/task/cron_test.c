@@ -30,7 +30,7 @@ static void expect_equal(const char *a, const char *b)
     assert_true(x.is_any_day == y.is_any_day && x.is_any_weekday == y.is_any_weekday);
 }
 
-static void stars_are_everything_at_second_zero(void **state)
+static void stars_match_everything_at_second_zero(void **state)
 {
     struct det_cron cron = parse("* * * * *");
 
@@ -63,7 +63,7 @@ static void numbers_ranges_lists_and_steps_are_bits(void **state)
     assert_true(cron.minutes == BIT(1));
 }
 
-static void a_star_in_a_day_field_makes_it_any_day(void **state)
+static void star_in_a_day_field_means_any_day(void **state)
 {
     struct det_cron cron = parse("0 0 */2 * mon");
 
@@ -73,7 +73,7 @@ static void a_star_in_a_day_field_makes_it_any_day(void **state)
     assert_true(!cron.is_any_day && cron.is_any_weekday);
 }
 
-static void names_are_numbers(void **state)
+static void cron_names_equal_their_numbers(void **state)
 {
     (void)state;
     expect_equal("0 0 * jan,Feb,DEC *", "0 0 * 1,2,12 *");
@@ -83,7 +83,7 @@ static void names_are_numbers(void **state)
     expect_equal("0 0 * apr,may,jun,jul,aug,oct,nov tue-thu", "0 0 * 4-8,10-11 2-4");
 }
 
-static void sunday_is_the_first_and_the_last_day(void **state)
+static void sunday_is_day_zero_and_day_seven(void **state)
 {
     (void)state;
     expect_equal("0 0 * * 7", "0 0 * * 0");
@@ -95,7 +95,7 @@ static void sunday_is_the_first_and_the_last_day(void **state)
     assert_true(parse("0 0 * * */2").weekdays == (BIT(0) | BIT(2) | BIT(4) | BIT(6)));
 }
 
-static void shorthands_are_expressions(void **state)
+static void cron_shorthands_equal_their_expressions(void **state)
 {
     (void)state;
     expect_equal("@yearly", "0 0 1 1 *");
@@ -105,7 +105,7 @@ static void shorthands_are_expressions(void **state)
     expect_equal(" @hourly\t", "0 * * * *");
 }
 
-static void blanks_separate_and_surround(void **state)
+static void cron_fields_are_separated_and_surrounded_by_blanks(void **state)
 {
     (void)state;
     expect_equal("  \t1 2\t\t3  4 5 ", "1 2 3 4 5");
@@ -122,51 +122,51 @@ static const struct mistake mistakes[] = {
     { "   ", 3, "five fields" },
     { "* * * *", 7, "this one has 4" },
     { "* * * * * * *", 12, "this one has at least 7" },
-    { "60 * * * *", 0, "60 is no minute; that is a number from 0 to 59" },
-    { "* 24 * * *", 2, "24 is no hour" },
-    { "* * 0 * *", 4, "0 is no day of the month; that is a number from 1 to 31" },
-    { "* * * 13 *", 6, "13 is no month" },
-    { "* * * * 8", 8, "8 is no day of the week" },
-    { "60 * * * * *", 0, "60 is no second" },
-    { "99999999999999999999999999 * * * *", 0, "99999999999999999999 is no minute" },
-    { "1-60 * * * *", 2, "60 is no minute" },
+    { "60 * * * *", 0, "the minute is a number from 0 to 59, not 60" },
+    { "* 24 * * *", 2, "the hour is a number from 0 to 23, not 24" },
+    { "* * 0 * *", 4, "the day of the month is a number from 1 to 31, not 0" },
+    { "* * * 13 *", 6, "the month is a number from 1 to 12, not 13" },
+    { "* * * * 8", 8, "the day of the week is a number from 0 to 7, not 8" },
+    { "60 * * * * *", 0, "the second is a number from 0 to 59, not 60" },
+    { "99999999999999999999999999 * * * *", 0, "from 0 to 59, not 99999999999999999999" },
+    { "1-60 * * * *", 2, "from 0 to 59, not 60" },
     { "- * * * *", 0, "the number of a minute is expected here" },
     { "1- * * * *", 2, "expected here: 0 to 59" },
     { "1, * * * *", 2, "expected here" },
     { ",1 * * * *", 0, "expected here" },
     { "-1 * * * *", 0, "expected here" },
     { "1--2 * * * *", 2, "expected here" },
-    { "*/0 * * * *", 2, "0 is no step; that is a number from 1 to 59" },
-    { "*/90 * * * *", 2, "90 is no step" },
+    { "*/0 * * * *", 2, "the step is a number from 1 to 59, not 0" },
+    { "*/90 * * * *", 2, "the step is a number from 1 to 59, not 90" },
     { "*/ * * * *", 2, "the number of a step" },
     { "*/x * * * *", 2, "the number of a step" },
     { "5/15 * * * *", 1, "a step needs a range before it; write 5-59/n or */n" },
-    { "** * * * *", 1, "a field is a list of" },
-    { "1-2-3 * * * *", 3, "a field is a list of" },
-    { "*/2/3 * * * *", 3, "a field is a list of" },
-    { "*-5 * * * *", 1, "a field is a list of" },
-    { "1x * * * *", 1, "a field is a list of" },
+    { "** * * * *", 1, "expected a list of *, a, a-b" },
+    { "1-2-3 * * * *", 3, "expected a list of *, a, a-b" },
+    { "*/2/3 * * * *", 3, "expected a list of *, a, a-b" },
+    { "*-5 * * * *", 1, "expected a list of *, a, a-b" },
+    { "1x * * * *", 1, "expected a list of *, a, a-b" },
     { "? * * * *", 0, "expected here" },
-    { "1\n* * * * *", 1, "a field is a list of" },
+    { "1\n* * * * *", 1, "expected a list of *, a, a-b" },
     { "* 22-2 * * *", 2, "the range goes backwards; write 22-23,0-2" },
     { "* * * nov-feb *", 6, "write 11-12,1-2" },
     { "* * * * 5-0", 8, "backwards" },
     { "mon * * * *", 0, "the minute is a number from 0 to 59, not a word" },
     { "* * L * *", 4, "not a word" },
     { "* * * * monday", 8, "write 'mon', the first three letters" },
-    { "* * * * mo", 8, "'mo' is no day of the week; those are sun mon" },
-    { "* * * * xyz", 8, "'xyz' is no day of the week" },
+    { "* * * * mo", 8, "'mo' is not a day of the week; use sun mon" },
+    { "* * * * xyz", 8, "'xyz' is not a day of the week" },
     { "* * * january *", 6, "write 'jan'" },
-    { "* * * sun *", 6, "'sun' is no month; those are jan feb" },
-    { "* * * monmonmonmonmonmonmonmon *", 6, "'monmonmonmonmonmonmo' is no month" },
-    { "0 0 30 2 *", 4, "nothing would ever match" },
-    { "0 0 31 4,6,9,11 *", 4, "no month of these has such a day" },
-    { "0 0 30,31 feb */2", 4, "nothing would ever match" },
-    { "0 0 0 30 2 *", 6, "nothing would ever match" },
+    { "* * * sun *", 6, "'sun' is not a month; use jan feb" },
+    { "* * * monmonmonmonmonmonmonmon *", 6, "'monmonmonmonmonmonmo' is not a month" },
+    { "0 0 30 2 *", 4, "the expression never matches" },
+    { "0 0 31 4,6,9,11 *", 4, "none of these months has such a day" },
+    { "0 0 30,31 feb */2", 4, "the expression never matches" },
+    { "0 0 0 30 2 *", 6, "the expression never matches" },
     { "@reboot", 0, "@yearly @monthly @weekly @daily @hourly" },
     { "  @", 2, "@yearly" },
     { "@dailyy", 0, "@daily" },
-    { "@daily *", 7, "nothing stands behind @daily" },
+    { "@daily *", 7, "remove the text after @daily" },
 };
 
 static void mistakes_have_a_place_and_a_remedy(void **state)
@@ -186,7 +186,7 @@ static void mistakes_have_a_place_and_a_remedy(void **state)
     }
 }
 
-static void days_that_come_now_and_then_are_taken(void **state)
+static void rare_cron_days_are_accepted(void **state)
 {
     (void)state;
     (void)parse("0 0 29 2 *");
@@ -198,15 +198,15 @@ static void days_that_come_now_and_then_are_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stars_are_everything_at_second_zero),
+        cmocka_unit_test(stars_match_everything_at_second_zero),
         cmocka_unit_test(numbers_ranges_lists_and_steps_are_bits),
-        cmocka_unit_test(a_star_in_a_day_field_makes_it_any_day),
-        cmocka_unit_test(names_are_numbers),
-        cmocka_unit_test(sunday_is_the_first_and_the_last_day),
-        cmocka_unit_test(shorthands_are_expressions),
-        cmocka_unit_test(blanks_separate_and_surround),
+        cmocka_unit_test(star_in_a_day_field_means_any_day),
+        cmocka_unit_test(cron_names_equal_their_numbers),
+        cmocka_unit_test(sunday_is_day_zero_and_day_seven),
+        cmocka_unit_test(cron_shorthands_equal_their_expressions),
+        cmocka_unit_test(cron_fields_are_separated_and_surrounded_by_blanks),
         cmocka_unit_test(mistakes_have_a_place_and_a_remedy),
-        cmocka_unit_test(days_that_come_now_and_then_are_taken),
+        cmocka_unit_test(rare_cron_days_are_accepted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* cron_time.c - the times that an expression means.
+/* cron_time.c - the times of an expression.
  *
- * A day matches or not; every day that does has the same times, as many as hours * minutes *
- * seconds. So times are counted and found by walking over days, and a day's own by its number:
+ * A day matches or not; every matching day has the same times, as many as hours * minutes *
+ * seconds. So times are counted and found by iterating over days, and within a day by number:
  *
  *     number  0 1 2 ... S-1 | S ...        of the day
- *     second  the bits of `seconds`, over and over; minutes and hours move on in front of them */
+ *     second  the bits of `seconds`, repeated; minutes and hours advance before them */
 #include <detent/driver/schedule.h>
 
 #include "base/calendar.h"
@@ -32,7 +32,7 @@ static bool has_bit(uint64_t bits, int64_t bit)
     return bits >> bit & 1;
 }
 
-/* The bit number `index`, from 0 on; there is one. */
+/* The bit with this index, from 0; it must exist. */
 static int64_t bit_at(uint64_t bits, uint64_t index)
 {
     for (; index; index--)
@@ -45,7 +45,7 @@ static uint64_t times_per_day(const struct det_cron *cron)
     return bit_count(cron->hours) * bit_count(cron->minutes) * bit_count(cron->seconds);
 }
 
-/* How many times of a day come before its second `second`, from 0 to DET_DAY_SECONDS. */
+/* Number of times of a day before its second `second`, from 0 to DET_DAY_SECONDS. */
 static uint64_t times_before(const struct det_cron *cron, int64_t second)
 {
     int64_t hour = second / 3600, minute = second / 60 % 60;
@@ -61,7 +61,7 @@ static uint64_t times_before(const struct det_cron *cron, int64_t second)
     return count + bits_below(cron->seconds, second % 60);
 }
 
-/* The inverse: the second of the day of its time number `index`, from 0 on. */
+/* The inverse: the second of the day of its time number `index`, from 0. */
 static int64_t second_at(const struct det_cron *cron, uint64_t index)
 {
     uint64_t per_minute = bit_count(cron->seconds);
@@ -80,7 +80,7 @@ static bool is_day(const struct det_cron *cron, struct det_date date, int64_t da
     return cron->is_any_day || cron->is_any_weekday ? by_day && by_weekday : by_day || by_weekday;
 }
 
-/* The first day from `days` to `last` that matches; after `last` when there is none. */
+/* The first matching day from `days` to `last`; a later day if there is none. */
 static int64_t find_day(const struct det_cron *cron, int64_t days, int64_t last)
 {
     while (days <= last) {
@@ -96,7 +96,7 @@ static int64_t find_day(const struct det_cron *cron, int64_t days, int64_t last)
     return last + 1;
 }
 
-/* A wall time as a day and its second; what is below a second does not matter. */
+/* Splits a wall time into a day and its second; fractions are dropped. */
 static void split(det_time wall, int64_t *ret_days, int64_t *ret_second)
 {
     int64_t seconds = wall / DET_SECOND - (wall % DET_SECOND < 0 ? 1 : 0);

@@ -72,7 +72,7 @@ static void known_times_come_next(void **state)
     }
 }
 
-static void what_is_too_late_is_never(void **state)
+static void cron_time_out_of_range_is_never(void **state)
 {
     struct det_cron cron = parse("* * * * *"), none = { 0 };
 
@@ -86,7 +86,7 @@ static void what_is_too_late_is_never(void **state)
     assert_true(det_cron_count(&none, 0, DET_DAY) == 0);
 }
 
-static void a_date_that_does_not_come_in_100_years_is_never(void **state)
+static void cron_date_absent_for_100_years_is_never(void **state)
 {
     struct det_cron cron = parse("0 0 1 1 *");
 
@@ -314,7 +314,7 @@ static void times_are_counted_and_found_by_number(void **state)
     }
 }
 
-static void a_hundred_years_of_seconds_are_counted_at_once(void **state)
+static void cron_counts_a_hundred_years_of_seconds_quickly(void **state)
 {
     struct det_cron cron = parse("* * * * * *");
     det_time from = wall("2000-01-01T00:00:00Z"), until = wall("2100-01-01T00:00:00Z");
@@ -332,12 +332,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_times_come_next),
-        cmocka_unit_test(what_is_too_late_is_never),
-        cmocka_unit_test(a_date_that_does_not_come_in_100_years_is_never),
+        cmocka_unit_test(cron_time_out_of_range_is_never),
+        cmocka_unit_test(cron_date_absent_for_100_years_is_never),
         cmocka_unit_test(every_minute_of_years_is_as_the_fields_say),
         cmocka_unit_test(every_second_of_weeks_is_as_the_fields_say),
         cmocka_unit_test(times_are_counted_and_found_by_number),
-        cmocka_unit_test(a_hundred_years_of_seconds_are_counted_at_once),
+        cmocka_unit_test(cron_counts_a_hundred_years_of_seconds_quickly),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

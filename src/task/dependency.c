@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* dependency.c - who depends on whom: needs of tasks, and the anchors that they hold on to.
+/* dependency.c - dependencies of tasks: needs, and the anchors that they refer to.
  *
- * A dependency is by name. It is met or not at every moment; it is asked for only when its task is
- * to start, so one that runs goes on when what it depends on does not. What has completed for good
- * meets every condition, and stays remembered as long as somebody depends on it. */
+ * A dependency is by name. It is checked only when its task is about to start: a running task
+ * continues when its dependency stops. A task that has completed permanently meets every condition,
+ * and is remembered as long as another task depends on it. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "task/tree.h"
+#include "task/task_tree.h"
 
 /* Anchors. */
 
@@ -36,7 +36,7 @@ static struct anchor *make_anchor(struct det_tasks *tasks, const char *name)
     return anchor;
 }
 
-/* It belongs to a task or to a group, never to both, and they know of each other. */
+/* An anchor belongs to a task or to a group, never to both, and they refer to each other. */
 static void assert_anchor(const struct anchor *anchor)
 {
     det_assert(!anchor->task || !anchor->group);
@@ -86,21 +86,21 @@ void det_anchor_detach(struct anchor *anchor, bool has_completed)
     det_anchor_changed(anchor);
 }
 
-/* What the name means now. */
+/* Binds the name to its current task or group. */
 static void bind(struct anchor *anchor)
 {
     struct det_tasks *tasks = anchor->tasks;
     struct det_task *task = det_map_get(&tasks->index.names, anchor->name);
     struct group *group = task ? NULL : det_group_find(tasks, anchor->name);
 
-    /* One of the same batch that has not joined yet takes it up when it does. */
+    /* A task of the same batch that has not joined yet takes the anchor when it joins. */
     if (task && !det_list_is_empty(&task->member.siblings))
         det_anchor_attach(tasks, task, NULL);
     else if (group)
         det_anchor_attach(tasks, NULL, group);
 }
 
-/* Whether they are met. */
+/* Evaluation. */
 
 static bool group_stands(const struct group *group, enum det_condition_kind when)
 {
@@ -122,7 +122,7 @@ static bool is_met(const struct need *need)
     return anchor->task && anchor->task->standing & (1u << need->when);
 }
 
-static int look_at_dependency(struct det_tasks *tasks, void *argument)
+static int inspect_dependency(struct det_tasks *tasks, void *argument)
 {
     const struct det_dependency *dependency = argument;
     const struct anchor *anchor = det_map_get(&tasks->tree.anchors, dependency->name);
@@ -142,7 +142,7 @@ int det_tasks_is_met(struct det_tasks *tasks, const struct det_dependency *depen
 {
     struct det_dependency copy = *dependency;
 
-    return det_tasks_call(tasks, true, look_at_dependency, &copy);
+    return det_tasks_call(tasks, true, inspect_dependency, &copy);
 }
 
 void det_anchor_changed(struct anchor *anchor)
@@ -152,7 +152,7 @@ void det_anchor_changed(struct anchor *anchor)
         struct need *need = DET_CONTAINER(node, struct need, others);
 
         if (is_met(need))
-            det_tree_look_at(need->task);
+            det_tree_inspect(need->task);
     }
 }
 
@@ -176,9 +176,9 @@ const char *det_need_text(const struct need *need)
     const struct anchor *anchor = need->anchor;
 
     if (!anchor->task && !anchor->group)
-        return "not there any more";
+        return "no longer exists";
     if (anchor->task && anchor->task->is_on_hold)
-        return "stopped by hand";
+        return "stopped manually";
     if (anchor->group && anchor->group->joined_count == 0)
         return "has no tasks yet";
     return texts[need->when];
@@ -186,7 +186,7 @@ const char *det_need_text(const struct need *need)
 
 /* Cycles. */
 
-/* The walk has left the way back from the goal; this turns it around. */
+/* Reverses the path from the goal that the walk has left. */
 static void turn_around(struct node *goal)
 {
     struct node *to = goal, *at = goal->from;
@@ -201,7 +201,7 @@ static void turn_around(struct node *goal)
     goal->from = to;
 }
 
-static int tell_cycle(struct det_task *task, struct det_error *reterr)
+static int report_cycle(struct det_task *task, struct det_error *reterr)
 {
     struct node *goal = &task->extras->needs->node;
     char path[DET_ERROR_TEXT_MAX];
@@ -214,10 +214,11 @@ static int tell_cycle(struct det_task *task, struct det_error *reterr)
         if (node == goal)
             break;
     }
-    return det_error_set(reterr, DET_ERR_INVALID, "task %s waits for itself: %s", task->name, path);
+    return det_error_set(
+        reterr, DET_ERR_INVALID, "task %s depends on itself: %s", task->name, path);
 }
 
-/* Nobody can wait for itself for whom nobody else waits: then there is nothing to walk. */
+/* A task without dependents cannot be part of a cycle: no walk is needed. */
 static bool is_needed(const struct det_task *task)
 {
     if (task->anchor)
@@ -234,7 +235,7 @@ static int check_cycle(struct det_task *task, struct det_error *reterr)
 
     if (!is_needed(task) || !det_walk(&(struct walk){ .tasks = task->tasks, .goal = node }, node))
         return 0;
-    return tell_cycle(task, reterr);
+    return report_cycle(task, reterr);
 }
 
 /* Needs. */
@@ -256,17 +257,17 @@ static int open_need(
     if (!dependency->name || !is_known(tasks, dependency->name))
         return det_error_set(
             reterr, DET_ERR_NOT_FOUND,
-            "task %s depends on %s, which is not there; add it before, or in the same batch",
+            "task %s depends on %s, which does not exist; add it first, or in the same batch",
             task->name, dependency->name ? dependency->name : "no name");
     if ((unsigned)dependency->when >= STANDINGS)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "task %s depends on %s in a way that does not exist",
-            task->name, dependency->name);
+            reterr, DET_ERR_INVALID, "task %s depends on %s by an unknown condition", task->name,
+            dependency->name);
     need->anchor = det_map_get(&tasks->tree.anchors, dependency->name);
     if (!need->anchor) {
         need->anchor = make_anchor(tasks, dependency->name);
         if (!need->anchor)
-            return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: no memory left", task->name);
+            return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: out of memory", task->name);
         bind(need->anchor);
     }
     need->when = dependency->when;
@@ -295,7 +296,7 @@ int det_needs_open(struct det_task *task, struct det_error *reterr)
         return 0;
     extras->needs = make_needs(task);
     if (!extras->needs)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: no memory left", task->name);
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: out of memory", task->name);
     for (size_t i = 0; i < extras->depends_on_count && r == 0; i++) {
         extras->needs->list[i].task = task;
         r = open_need(&extras->needs->list[i], &extras->depends_on[i], reterr);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* dependency_test.c - who waits for whom: conditions of each kind, on tasks and on groups; cycles;
- * what is remembered of those that are gone. */
+/* dependency_test.c - dependencies: conditions of each kind, on tasks and on groups; cycles; the
+ * memory of completed tasks. */
 #include "task/tree_test.h"
 
 static struct stage stage;
@@ -38,7 +38,7 @@ static void one_waits_until_another_is_ready(void **state)
     assert_string_equal(stage_state(&stage, "web"), "held db: not healthy yet");
     stage_play(&stage, "db", PART_READY);
     stage_expect(&stage, "r:db +web");
-    /* One that runs goes on when what it depends on begins anew; one that is held waits again. */
+    /* A running task continues when its dependency restarts; a held one waits again. */
     stage_play(&stage, "db", PART_FAIL);
     stage_pass(&stage, DET_SECOND);
     stage_expect(&stage, "!db +db");
@@ -61,7 +61,7 @@ static void one_waits_until_another_has_completed_and_that_is_remembered(void **
     assert_string_equal(stage_state(&stage, "web"), "held migrate: not completed yet");
     stage_play(&stage, "migrate", PART_SUCCEED);
     stage_expect(&stage, "=migrate #migrate +web");
-    /* As long as somebody depends on it, also those who come later find it so. */
+    /* As long as a task depends on it, later tasks find it completed, too. */
     assert_int_equal(stage_add_needing(&stage, "late", NULL, "migrate", DET_WHEN_COMPLETED), 0);
     assert_int_equal(stage_add_needing(&stage, "later", NULL, "migrate", DET_WHEN_RUNNING), 0);
     stage_expect(&stage, "+late +later");
@@ -77,7 +77,7 @@ static void one_waits_until_another_has_completed_and_that_is_remembered(void **
     stage_close(&stage);
 }
 
-static void one_that_repeats_has_completed_once_it_succeeded(void **state)
+static void repeated_task_counts_as_completed_after_one_success(void **state)
 {
     struct det_task_spec spec;
 
@@ -103,7 +103,7 @@ static void a_dependency_that_was_cancelled_holds_its_dependents_until_it_is_add
     stage_expect(&stage, "+a");
     assert_int_equal(det_tasks_remove(stage.tasks, stage_player(&stage, "a")->id), 1);
     stage_expect(&stage, "-a #a");
-    assert_string_equal(stage_state(&stage, "b"), "held a: not there any more");
+    assert_string_equal(stage_state(&stage, "b"), "held a: no longer exists");
     stage_add(&stage, "a", NULL);
     assert_string_equal(stage_state(&stage, "b"), "held a: not completed yet");
     stage_play(&stage, "a", PART_SUCCEED);
@@ -111,7 +111,7 @@ static void a_dependency_that_was_cancelled_holds_its_dependents_until_it_is_add
     stage_close(&stage);
 }
 
-static void a_name_that_somebody_depends_on_may_become_a_group(void **state)
+static void dependency_name_may_become_a_group(void **state)
 {
     (void)state;
     stage_open(&stage);
@@ -149,7 +149,7 @@ static void a_group_is_running_when_all_below_it_are(void **state)
     stage_close(&stage);
 }
 
-static void a_group_has_completed_when_all_have_and_none_was_lost(void **state)
+static void group_completes_when_every_member_has_completed(void **state)
 {
     (void)state;
     stage_open(&stage);
@@ -166,7 +166,7 @@ static void a_group_has_completed_when_all_have_and_none_was_lost(void **state)
     stage_expect(&stage, "#x");
     assert_int_equal(stage_add_needing(&stage, "w", NULL, "g", DET_WHEN_COMPLETED), 0);
     assert_string_equal(stage_state(&stage, "w"), "held g: not completed yet");
-    /* A group that begins anew has lost nobody, and completed nothing. */
+    /* A group that begins again has lost no member, and completed nothing. */
     assert_int_equal(det_tasks_group_cancel(stage.tasks, "g"), 1);
     stage_expect(&stage, "S:g");
     assert_int_equal(det_tasks_group_start(stage.tasks, "g"), 1);
@@ -226,9 +226,9 @@ static void a_cycle_is_refused_with_its_path_and_nothing_of_the_batch_is_left(vo
     (void)state;
     stage_open(&stage);
     assert_int_equal(try_batch(cycle, 3), DET_ERR_INVALID);
-    assert_string_equal(stage.text, "task c waits for itself: c -> a -> b -> c");
+    assert_string_equal(stage.text, "task c depends on itself: c -> a -> b -> c");
     assert_int_equal(try_batch(self, 1), DET_ERR_INVALID);
-    assert_string_equal(stage.text, "task s waits for itself: s -> s");
+    assert_string_equal(stage.text, "task s depends on itself: s -> s");
     assert_int_equal(try_batch(fine, 3), 0);
     stage_expect(&stage, "+c +b +a");
     stage_close(&stage);
@@ -245,14 +245,14 @@ static void a_cycle_through_groups_is_found(void **state)
     stage_group(&stage, "in", "g", DET_STRATEGY_ONE_FOR_ONE);
     stage_add(&stage, "w", "g");
     assert_int_equal(try_batch(inside, 1), DET_ERR_INVALID);
-    assert_string_equal(stage.text, "task x waits for itself: x -> g -> in -> x");
+    assert_string_equal(stage.text, "task x depends on itself: x -> g -> in -> x");
     assert_int_equal(try_batch(around, 3), DET_ERR_INVALID);
-    assert_string_equal(stage.text, "task v waits for itself: v -> u -> t -> g -> in -> v");
+    assert_string_equal(stage.text, "task v depends on itself: v -> u -> t -> g -> in -> v");
     stage_expect(&stage, "G:g G:in +w");
     stage_close(&stage);
 }
 
-static void a_cycle_through_one_that_was_removed_is_found(void **state)
+static void dependency_cycle_through_a_removed_task_is_found(void **state)
 {
     (void)state;
     stage_open(&stage);
@@ -262,7 +262,7 @@ static void a_cycle_through_one_that_was_removed_is_found(void **state)
     assert_int_equal(det_tasks_remove(stage.tasks, stage_player(&stage, "a")->id), 1);
     stage_expect(&stage, "-a #a");
     assert_int_equal(stage_add_needing(&stage, "a", NULL, "b", DET_WHEN_RUNNING), DET_ERR_INVALID);
-    assert_string_equal(stage.text, "task a waits for itself: a -> b -> a");
+    assert_string_equal(stage.text, "task a depends on itself: a -> b -> a");
     stage_close(&stage);
 }
 
@@ -287,7 +287,7 @@ static void a_long_path_is_cut(void **state)
     stage_close(&stage);
 }
 
-static void what_is_not_there_cannot_be_depended_on(void **state)
+static void missing_dependency_is_refused(void **state)
 {
     (void)state;
     stage_open(&stage);
@@ -295,7 +295,7 @@ static void what_is_not_there_cannot_be_depended_on(void **state)
         stage_add_needing(&stage, "a", NULL, "ghost", DET_WHEN_RUNNING), DET_ERR_NOT_FOUND);
     assert_string_equal(
         stage.text,
-        "task a depends on ghost, which is not there; add it before, or in the same batch");
+        "task a depends on ghost, which does not exist; add it first, or in the same batch");
     assert_int_equal(
         stage_add_needing(&stage, "a", NULL, NULL, DET_WHEN_RUNNING), DET_ERR_NOT_FOUND);
     stage_add(&stage, "b", NULL);
@@ -304,7 +304,7 @@ static void what_is_not_there_cannot_be_depended_on(void **state)
     stage_close(&stage);
 }
 
-static void one_in_line_for_a_permit_is_held_when_its_dependency_is_lost(void **state)
+static void task_waiting_for_a_permit_is_held_without_dependency(void **state)
 {
     (void)state;
     assert_int_equal(
@@ -319,7 +319,7 @@ static void one_in_line_for_a_permit_is_held_when_its_dependency_is_lost(void **
     stage_close(&stage);
 }
 
-static void what_is_on_hold_keeps_its_place_and_those_who_wait(void **state)
+static void held_task_keeps_its_place_and_its_dependents_wait(void **state)
 {
     (void)state;
     stage_open_three(&stage, DET_STRATEGY_REST_FOR_ONE);
@@ -327,10 +327,10 @@ static void what_is_on_hold_keeps_its_place_and_those_who_wait(void **state)
     assert_int_equal(det_tasks_hold(stage.tasks, stage_player(&stage, "b")->id), 0);
     assert_int_equal(det_tasks_hold(stage.tasks, 4711), 0);
     stage_expect(&stage, "-b");
-    assert_string_equal(stage_state(&stage, "b"), "held stopped by hand");
+    assert_string_equal(stage_state(&stage, "b"), "held stopped manually");
     assert_int_equal(stage_add_needing(&stage, "d", NULL, "b", DET_WHEN_RUNNING), 0);
-    assert_string_equal(stage_state(&stage, "d"), "held b: stopped by hand");
-    stage_play(&stage, "a", PART_FAIL); /* the group begins anew, but not what is on hold */
+    assert_string_equal(stage_state(&stage, "d"), "held b: stopped manually");
+    stage_play(&stage, "a", PART_FAIL); /* the group begins again, except tasks on hold */
     stage_expect(&stage, "!a R:g -c");
     stage_pass(&stage, DET_SECOND);
     stage_expect(&stage, "G:g +a +c");
@@ -341,7 +341,7 @@ static void what_is_on_hold_keeps_its_place_and_those_who_wait(void **state)
     stage_close(&stage);
 }
 
-static void a_stop_that_goes_on_can_be_taken_back(void **state)
+static void stop_in_progress_can_be_revoked(void **state)
 {
     (void)state;
     stage_open_three(&stage, DET_STRATEGY_ONE_FOR_ONE);
@@ -385,21 +385,21 @@ int main(void)
         cmocka_unit_test(one_waits_until_another_runs),
         cmocka_unit_test(one_waits_until_another_is_ready),
         cmocka_unit_test(one_waits_until_another_has_completed_and_that_is_remembered),
-        cmocka_unit_test(one_that_repeats_has_completed_once_it_succeeded),
+        cmocka_unit_test(repeated_task_counts_as_completed_after_one_success),
         cmocka_unit_test(
             a_dependency_that_was_cancelled_holds_its_dependents_until_it_is_added_again),
-        cmocka_unit_test(a_name_that_somebody_depends_on_may_become_a_group),
+        cmocka_unit_test(dependency_name_may_become_a_group),
         cmocka_unit_test(a_group_is_running_when_all_below_it_are),
-        cmocka_unit_test(a_group_has_completed_when_all_have_and_none_was_lost),
+        cmocka_unit_test(group_completes_when_every_member_has_completed),
         cmocka_unit_test(a_batch_may_depend_on_each_other_in_any_order),
         cmocka_unit_test(a_cycle_is_refused_with_its_path_and_nothing_of_the_batch_is_left),
         cmocka_unit_test(a_cycle_through_groups_is_found),
-        cmocka_unit_test(a_cycle_through_one_that_was_removed_is_found),
+        cmocka_unit_test(dependency_cycle_through_a_removed_task_is_found),
         cmocka_unit_test(a_long_path_is_cut),
-        cmocka_unit_test(what_is_not_there_cannot_be_depended_on),
-        cmocka_unit_test(one_in_line_for_a_permit_is_held_when_its_dependency_is_lost),
-        cmocka_unit_test(what_is_on_hold_keeps_its_place_and_those_who_wait),
-        cmocka_unit_test(a_stop_that_goes_on_can_be_taken_back),
+        cmocka_unit_test(missing_dependency_is_refused),
+        cmocka_unit_test(task_waiting_for_a_permit_is_held_without_dependency),
+        cmocka_unit_test(held_task_keeps_its_place_and_its_dependents_wait),
+        cmocka_unit_test(stop_in_progress_can_be_revoked),
         cmocka_unit_test(a_dependency_can_be_asked_for),
     };
 

@@ -4,10 +4,11 @@
 /* durable.c - a queue in a store: opening, closing and submitting.
  *
  * Invariants
- *   1. Threads never hold the mutex while they call the store or the tasks, but to hold these.
- *   2. The tasks are held (det_tasks_run() goes on) from opening, and from each news, until a claim
- *      that began after it finds the queue empty: nothing queued, delayed or running anywhere.
- *      Schedules hold them until closing, as a task with a schedule does. */
+ *   1. Threads never hold the mutex while they call the store or the tasks, except to hold the
+ *      tasks.
+ *   2. The tasks are held (det_tasks_run() continues) from opening, and from each notification,
+ *      until a later claim finds the queue empty: no job is queued, delayed or running in any
+ *      process. Schedules hold them until closing, as a task with a schedule does. */
 #include <detent/driver/loop.h>
 
 #include "task/durable.h"
@@ -28,7 +29,7 @@
 #define WIDTH_MAX        256
 #define WORK_NAME_MAX    100
 #define FORGET_EVERY     DET_HOUR
-/* A loop of the user's is turned so often while it is waited for. */
+/* Interval of turning a user's loop while waiting for it. */
 #define TURN_EVERY (5 * DET_MILLISECOND)
 
 static det_time monotonic(const struct det_durable *durable)
@@ -36,17 +37,7 @@ static det_time monotonic(const struct det_durable *durable)
     return det_world_now(durable->world, DET_CLOCK_MONOTONIC);
 }
 
-bool det_durable_is_stopping(struct det_durable *durable)
-{
-    bool is_stopping;
-
-    det_mutex_lock(durable->world, durable->mutex);
-    is_stopping = durable->is_stopping;
-    det_mutex_unlock(durable->world, durable->mutex);
-    return is_stopping;
-}
-
-/* How many threads are left. */
+/* Returns the number of remaining threads. */
 static uint32_t ask_to_stop(struct det_durable *durable, bool is_closing)
 {
     uint32_t running;
@@ -99,17 +90,6 @@ void det_durable_wake(struct det_durable *durable)
     det_mutex_unlock(durable->world, durable->mutex);
 }
 
-void det_durable_wait(struct det_durable *durable, det_time span)
-{
-    det_time deadline = monotonic(durable) + span;
-    int r = 0;
-
-    det_mutex_lock(durable->world, durable->mutex);
-    while (r == 0 && !durable->is_stopping)
-        r = det_condition_wait(durable->world, durable->changed, durable->mutex, deadline);
-    det_mutex_unlock(durable->world, durable->mutex);
-}
-
 int det_durable_thread(struct det_durable *durable, det_thread_fn *run, struct det_thread **ret)
 {
     int r;
@@ -127,9 +107,9 @@ void det_durable_leave(struct det_durable *durable)
     det_condition_broadcast(durable->world, durable->changed);
 }
 
-/* The clock: schedules, and what has ended long ago. */
+/* The clock thread: schedules, and deletion of old ended jobs. */
 
-/* When it fails it is tried again the next time. */
+/* A failure is retried the next time. */
 static void forget_old(const struct det_durable *durable)
 {
     struct det_store *store = durable->options.store;
@@ -138,12 +118,34 @@ static void forget_old(const struct det_durable *durable)
     (void)durable->ops->forget(store, store->ops->now(store) - durable->options.kept, &count);
 }
 
+static bool is_stopping(struct det_durable *durable)
+{
+    bool is;
+
+    det_mutex_lock(durable->world, durable->mutex);
+    is = durable->is_stopping;
+    det_mutex_unlock(durable->world, durable->mutex);
+    return is;
+}
+
+/* Waits until the queue is stopping, or the span has passed. */
+static void wait_for_stop(struct det_durable *durable, det_time span)
+{
+    det_time deadline = monotonic(durable) + span;
+    int r = 0;
+
+    det_mutex_lock(durable->world, durable->mutex);
+    while (r == 0 && !durable->is_stopping)
+        r = det_condition_wait(durable->world, durable->changed, durable->mutex, deadline);
+    det_mutex_unlock(durable->world, durable->mutex);
+}
+
 static void run_clock(void *argument)
 {
     struct det_durable *durable = argument;
     det_time forget_at = monotonic(durable), span;
 
-    while (!det_durable_is_stopping(durable)) {
+    while (!is_stopping(durable)) {
         if (durable->options.work_count && monotonic(durable) >= forget_at) {
             forget_old(durable);
             forget_at = monotonic(durable) + FORGET_EVERY;
@@ -151,7 +153,7 @@ static void run_clock(void *argument)
         span = FORGET_EVERY;
         if (durable->options.schedule_count)
             span = det_durable_schedules_run(durable);
-        det_durable_wait(durable, span);
+        wait_for_stop(durable, span);
     }
     det_mutex_lock(durable->world, durable->mutex);
     det_durable_leave(durable);
@@ -181,7 +183,7 @@ static int check_options(const struct det_durable_options *options, struct det_e
         return r;
     if (!options->store->ops->jobs)
         return det_error_set(
-            reterr, DET_ERR_UNSUPPORTED, "this kind of store keeps no submissions");
+            reterr, DET_ERR_UNSUPPORTED, "this kind of store does not support submissions");
     if (!options->queue || det_jobs_check_name(options->queue) < 0)
         return det_error_set(
             reterr, DET_ERR_INVALID, "a queue has a name of 1 to %d bytes", DET_JOB_NAME_MAX);
@@ -237,7 +239,7 @@ static int open_parts(struct det_durable *durable)
     r = open_conditions(durable);
     if (r < 0)
         return r;
-    /* A loop of the user may not have been turned: our threads must not take it for theirs. */
+    /* A user's loop may not have been turned yet: our threads must not take its ownership. */
     det_loop_claim(durable->options.tasks->loop);
     det_mutex_lock(durable->world, durable->mutex);
     hold(durable);
@@ -268,7 +270,7 @@ int det_durable_open(
         return r;
     durable = DET_NEW(options->tasks->allocator, struct det_durable);
     if (!durable)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a durable queue");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for a durable queue");
     durable->options = *options;
     set_defaults(&durable->options);
     durable->world = options->tasks->world;
@@ -288,7 +290,7 @@ int det_durable_open(
 
 /* Closing. */
 
-/* The threads may wait for the loop, so if it is ours it must go on. */
+/* The threads may wait for the loop, so a loop of ours must keep running. */
 static void wait_for_threads(struct det_durable *durable)
 {
     struct det_loop *loop = durable->options.tasks->loop;
@@ -299,7 +301,7 @@ static void wait_for_threads(struct det_durable *durable)
             r = det_loop_turn(loop, det_loop_now(loop) + TURN_EVERY);
         else
             r = det_world_sleep(durable->world, TURN_EVERY);
-        /* Whatever it says, they are looked at again. */
+        /* The threads are checked again in any case. */
         (void)r;
     }
 }
@@ -355,7 +357,7 @@ int det_durable_submit(
             put.queue, put.id, det_format_time(place.submitted_at, at, sizeof at));
     if (r < 0)
         return det_error_set(
-            reterr, r, "queue %s does not take %s: %s", put.queue, put.id ? put.id : "NULL",
+            reterr, r, "queue %s refuses %s: %s", put.queue, put.id ? put.id : "NULL",
             det_error_text(r));
     if (ret_is_new)
         *ret_is_new = place.is_new;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* durable_attempt.c - a job that was claimed, from the claim to its end.
+/* durable_attempt.c - a claimed job, from the claim to its end.
  *
- * The claim counts from before it was asked for, so it ends for us before it does for the store. */
+ * The claim is counted from before the request, so it ends here before it does in the store. */
 #include "task/durable.h"
 
 #include <stdio.h>
@@ -83,8 +83,8 @@ void det_durable_attempt_set_stage(struct durable_attempt *attempt, enum durable
     durable->counts[stage]++;
 }
 
-/* The keeper is woken by the first one, and by the last of those that run: in between it waits for
- * more of them, or is at the store. */
+/* The first end wakes the keeper, and so does the last of the running jobs: in between the keeper
+ * waits for more ends, or talks to the store. */
 static void note_ended(struct durable_attempt *attempt)
 {
     struct det_durable *durable = attempt->durable;
@@ -121,7 +121,7 @@ void det_durable_attempt_give_back(
     attempt->end.is_unbegun = true;
 }
 
-/* Who cancelled it: somebody who wants it gone, or the end of this process. */
+/* A cancel comes from a removal of the job, or from the end of this process. */
 static void end_cancelled(struct durable_attempt *attempt, const char *reason)
 {
     struct det_durable *durable = attempt->durable;
@@ -152,8 +152,8 @@ static void end_as(struct durable_attempt *attempt, const struct det_task_end *e
     det_durable_attempt_end(attempt, DET_JOB_FAILED, 0, end->reason);
 }
 
-/* Of a claim that is lost only a success is worth telling; the rest is another one's by now. */
-void det_durable_attempt_told(void *context, const struct det_task_end *end)
+/* Of a lost claim only a success is worth recording; otherwise another process has the job now. */
+void det_durable_attempt_reported(void *context, const struct det_task_end *end)
 {
     struct durable_attempt *attempt = context;
     struct det_durable *durable = attempt->durable;

@@ -8,7 +8,7 @@
 
 #include "task/durable.h"
 
-static void work_that_nobody_knows_waits_for_who_does(void **state)
+static void unknown_work_waits_for_a_process_that_knows_it(void **state)
 {
     struct world world;
 
@@ -24,11 +24,11 @@ static void work_that_nobody_knows_waits_for_who_does(void **state)
     assert_int_equal(find(&world, "other").row.state, DET_JOB_DELAYED);
     pass(&world, DET_HOUR);
     assert_int_equal(find(&world, "other").row.state, DET_JOB_DELAYED);
-    assert_string_equal(find(&world, "other").reason, "this process has no task of that name");
+    assert_string_equal(find(&world, "other").reason, "this process has no work of that name");
     close_world(&world);
 }
 
-static void however_often_a_process_is_stopped_its_work_is_done_in_the_end(void **state)
+static void work_completes_despite_repeated_stops(void **state)
 {
     struct world world;
 
@@ -47,7 +47,7 @@ static void however_often_a_process_is_stopped_its_work_is_done_in_the_end(void 
 }
 
 /* Perhaps it is what kills them. */
-static void work_that_its_process_never_outlives_has_failed(void **state)
+static void job_that_outlives_no_process_fails(void **state)
 {
     struct world world;
 
@@ -70,7 +70,7 @@ static void work_that_its_process_never_outlives_has_failed(void **state)
     close_world(&world);
 }
 
-static void what_ended_long_ago_is_forgotten_also_when_there_is_always_something_to_do(void **state)
+static void old_ended_jobs_are_removed_even_under_constant_load(void **state)
 {
     struct world world;
 
@@ -88,7 +88,7 @@ static void what_ended_long_ago_is_forgotten_also_when_there_is_always_something
     close_world(&world);
 }
 
-/* A store that hears no end: how often it was told, and what it says. */
+/* A store that records no end: the number of attempts, and its answer. */
 static struct deaf {
     struct det_store_ops ops;
     struct det_job_ops jobs;
@@ -132,7 +132,7 @@ static void open_deaf(struct world *world, int code, bool is_lost)
     assert_int_equal(submit_to(&world->processes[0], 0, 0), 0);
 }
 
-static void an_end_is_told_again_only_while_the_store_may_hear_it(void **state)
+static void job_end_is_resent_only_after_transient_errors(void **state)
 {
     static const struct {
         int code;
@@ -196,7 +196,7 @@ static struct noted {
     int (*apply)(struct det_store *store, struct det_job_batch *batch);
     unsigned looks, leaves;
     det_time last, longest; /* look, and between two of them */
-    bool must_look;         /* the one before has left it and found too little */
+    bool check_wanted;      /* the one before has left it and found too little */
 } noted;
 
 static int note_apply(struct det_store *store, struct det_job_batch *batch)
@@ -207,7 +207,7 @@ static int note_apply(struct det_store *store, struct det_job_batch *batch)
     if (!batch->wanted)
         return r;
     if (batch->leaves_due) {
-        assert_false(noted.must_look);
+        assert_false(noted.check_wanted);
         noted.leaves++;
     } else {
         if (noted.leaves && now - noted.last > noted.longest)
@@ -215,7 +215,7 @@ static int note_apply(struct det_store *store, struct det_job_batch *batch)
         noted.last = now;
         noted.looks++;
     }
-    noted.must_look = batch->leaves_due && batch->claimed < batch->wanted;
+    noted.check_wanted = batch->leaves_due && batch->claimed < batch->wanted;
     return r;
 }
 
@@ -229,8 +229,7 @@ static void make_noted(struct det_store *store)
     store->ops = &noted.ops;
 }
 
-static void what_is_due_is_looked_for_soon_also_while_there_is_always_something_to_claim(
-    void **state)
+static void due_jobs_are_polled_even_under_constant_load(void **state)
 {
     struct world world;
 
@@ -244,14 +243,14 @@ static void what_is_due_is_looked_for_soon_also_while_there_is_always_something_
         assert_int_equal(submit_to(&world.processes[0], i, 0), 0);
     pass(&world, JOBS_MAX * 11 * DET_MILLISECOND);
     assert_int_equal(world.ledger.done[JOBS_MAX - 1], 1);
-    assert_false(noted.must_look);
+    assert_false(noted.check_wanted);
     assert_true(noted.leaves > JOBS_MAX / 2);
     assert_true(noted.looks > JOBS_MAX / 8);
     assert_true(noted.longest <= 75 * DET_MILLISECOND);
     close_world(&world);
 }
 
-static void where_jobs_come_one_by_one_each_claim_looks_for_what_is_due(void **state)
+static void sparse_jobs_check_for_due_jobs_at_each_claim(void **state)
 {
     struct world world;
 
@@ -270,7 +269,7 @@ static void where_jobs_come_one_by_one_each_claim_looks_for_what_is_due(void **s
     close_world(&world);
 }
 
-static void a_store_that_hears_nothing_keeps_nobody_from_closing(void **state)
+static void unreachable_store_does_not_block_close(void **state)
 {
     struct world world;
     det_time before;
@@ -285,7 +284,7 @@ static void a_store_that_hears_nothing_keeps_nobody_from_closing(void **state)
     assert_true(det_world_now(world.world, DET_CLOCK_MONOTONIC) - before < DET_SECOND / 2);
     assert_int_equal(deaf.ends, 1);
     close_world(&world);
-    /* Also one that is told again and again already. */
+    /* Also an end that is repeated already. */
     open_deaf(&world, DET_ERR_IO, false);
     pass(&world, DET_SECOND + 50 * DET_MILLISECOND);
     assert_in_range(deaf.ends, 1, 2);
@@ -295,7 +294,7 @@ static void a_store_that_hears_nothing_keeps_nobody_from_closing(void **state)
     close_world(&world);
 }
 
-/* The first renewal is due long before anybody looks at anything else. */
+/* The first renewal is due long before any other check. */
 static void a_short_lease_is_renewed_from_its_first_moment_on(void **state)
 {
     struct world world;
@@ -316,8 +315,8 @@ static void a_short_lease_is_renewed_from_its_first_moment_on(void **state)
     close_world(&world);
 }
 
-/* What the thread that watches the leases saw last was a short job, or nothing. */
-static void a_short_lease_is_given_up_in_time_while_the_store_is_away(void **state)
+/* The thread that watches the leases last saw a short job, or nothing. */
+static void short_lease_is_abandoned_in_time_during_an_outage(void **state)
 {
     struct world world;
 
@@ -342,7 +341,7 @@ static void a_short_lease_is_given_up_in_time_while_the_store_is_away(void **sta
     }
 }
 
-static void an_id_of_other_content_is_refused_and_the_first_use_is_named(void **state)
+static void job_id_with_other_content_is_refused(void **state)
 {
     struct world world;
     struct det_error error;
@@ -371,7 +370,7 @@ static void an_id_of_other_content_is_refused_and_the_first_use_is_named(void **
 
 /* A batch is in the hands of a process that is stopped before it has begun any of it: the loop of
  * its tasks is not turned. */
-static void what_a_process_claimed_and_never_began_spends_no_attempt(void **state)
+static void claimed_but_unstarted_job_costs_no_attempt(void **state)
 {
     struct det_loop *loop;
     struct process process = { 0 };
@@ -421,21 +420,19 @@ static void what_a_process_claimed_and_never_began_spends_no_attempt(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(work_that_nobody_knows_waits_for_who_does),
-        cmocka_unit_test(however_often_a_process_is_stopped_its_work_is_done_in_the_end),
-        cmocka_unit_test(work_that_its_process_never_outlives_has_failed),
-        cmocka_unit_test(
-            what_ended_long_ago_is_forgotten_also_when_there_is_always_something_to_do),
-        cmocka_unit_test(an_end_is_told_again_only_while_the_store_may_hear_it),
+        cmocka_unit_test(unknown_work_waits_for_a_process_that_knows_it),
+        cmocka_unit_test(work_completes_despite_repeated_stops),
+        cmocka_unit_test(job_that_outlives_no_process_fails),
+        cmocka_unit_test(old_ended_jobs_are_removed_even_under_constant_load),
+        cmocka_unit_test(job_end_is_resent_only_after_transient_errors),
         cmocka_unit_test(a_job_that_ended_during_a_long_outage_is_not_run_again),
-        cmocka_unit_test(
-            what_is_due_is_looked_for_soon_also_while_there_is_always_something_to_claim),
-        cmocka_unit_test(where_jobs_come_one_by_one_each_claim_looks_for_what_is_due),
-        cmocka_unit_test(a_store_that_hears_nothing_keeps_nobody_from_closing),
+        cmocka_unit_test(due_jobs_are_polled_even_under_constant_load),
+        cmocka_unit_test(sparse_jobs_check_for_due_jobs_at_each_claim),
+        cmocka_unit_test(unreachable_store_does_not_block_close),
         cmocka_unit_test(a_short_lease_is_renewed_from_its_first_moment_on),
-        cmocka_unit_test(a_short_lease_is_given_up_in_time_while_the_store_is_away),
-        cmocka_unit_test(an_id_of_other_content_is_refused_and_the_first_use_is_named),
-        cmocka_unit_test(what_a_process_claimed_and_never_began_spends_no_attempt),
+        cmocka_unit_test(short_lease_is_abandoned_in_time_during_an_outage),
+        cmocka_unit_test(job_id_with_other_content_is_refused),
+        cmocka_unit_test(claimed_but_unstarted_job_costs_no_attempt),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,8 +9,8 @@
  *        |              |-- "ledger": a line for each piece of work that begins, ends, overlaps
  *        +---- pipe ----+   a byte for each of these, so that the test knows when to kill
  *
- * A piece of work holds a lock on a file of its own, which the kernel gives up when its process
- * dies, and for no other reason: who finds it taken has found an overlap. */
+ * A piece of work locks its own file; the kernel releases the lock only when the process dies, so a
+ * work that finds the file locked has found an overlap. */
 #include "lib/patience.h"
 #include "lib/postgres.h"
 #include "lib/test.h"
@@ -31,7 +31,7 @@
 #define JOBS_MAX 2000
 #define KILLS    40
 
-/* What the processes of a test have in common. */
+/* The settings that the processes of a test share. */
 static struct {
     const char *url;
     char *folder;
@@ -48,7 +48,7 @@ struct process {
     struct det_durable *durable;
 };
 
-static void tell(char what)
+static void report(char what)
 {
     if (write(place.pipe[1], &what, 1) != 1)
         _exit(3);
@@ -88,12 +88,12 @@ static int work(struct det_task_context *context, void *argument)
     int number = (int)strtol(job->id + 4, NULL, 10), lock = lock_job(number), r;
 
     append("ledger", 'B', number, job->attempt);
-    tell(job->attempt > 1 ? 'R' : 'B');
+    report(job->attempt > 1 ? 'R' : 'B');
     r = det_task_wait(context, det_world_now(world, DET_CLOCK_MONOTONIC) + place.takes);
     if (r == 0)
         append("ledger", 'E', number, job->attempt);
     close(lock);
-    tell('E');
+    report('E');
     return r;
 }
 
@@ -138,7 +138,7 @@ static void submit(struct process *process, int number)
             NULL, NULL) < 0)
         return;
     append("acks", 'A', number, 0);
-    tell('A');
+    report('A');
 }
 
 static void each_line(const char *file, void (*each)(void *, char, int, unsigned), void *context)
@@ -226,7 +226,7 @@ static void run_process(int first, int step)
     struct process process;
 
     open_process(&process);
-    tell('O');
+    report('O');
     for (int i = first; first >= 0 && i < JOBS_MAX; i += step) {
         submit(&process, i);
         (void)!det_world_sleep(process.world, 2 * DET_MILLISECOND);
@@ -236,7 +236,7 @@ static void run_process(int first, int step)
     det_durable_close(process.durable);
     det_tasks_close(process.tasks);
     det_store_close(process.store);
-    tell('D');
+    report('D');
     _exit(0);
 }
 
@@ -250,7 +250,7 @@ static pid_t start(int first, int step)
     return pid;
 }
 
-static char hear(void)
+static char receive(void)
 {
     char what;
 
@@ -258,9 +258,9 @@ static char hear(void)
     return what;
 }
 
-static void hear_until(char wanted)
+static void receive_until(char wanted)
 {
-    while (hear() != wanted)
+    while (receive() != wanted)
         continue;
 }
 
@@ -278,8 +278,8 @@ static void kill_it(pid_t pid)
     assert_int_equal(end_of(pid), -SIGKILL);
 }
 
-/* What was told and not heard. */
-static void forget_told(void)
+/* Bytes in the pipe that were not read. */
+static void forget_reported(void)
 {
     char waste[256];
 
@@ -289,12 +289,12 @@ static void forget_told(void)
     assert_int_equal(fcntl(place.pipe[0], F_SETFL, 0), 0);
 }
 
-/* One more process, until all is done. It tells when it is, so that somebody listens meanwhile. */
+/* One more process, until all is done. It reports that by the pipe, which is read meanwhile. */
 static void finish(void)
 {
     pid_t pid = start(-1, 1);
 
-    hear_until('D');
+    receive_until('D');
     assert_int_equal(end_of(pid), 0);
 }
 
@@ -335,21 +335,21 @@ static void kill_on_a_file(uint32_t width)
         pid_t pid = start(next_number(), 1);
 
         for (uint64_t n = det_test_random(&seed) % 40; n > 0; n--)
-            (void)hear();
+            (void)receive();
         kill_it(pid);
-        forget_told();
+        forget_reported();
     }
     finish();
     assert_all_done(width == 1);
 }
 
-static void killed_on_a_file_nothing_is_lost_doubled_or_out_of_order(void **state)
+static void kill_on_a_file_loses_repeats_and_reorders_no_job(void **state)
 {
     (void)state;
     kill_on_a_file(1);
 }
 
-static void killed_in_the_middle_of_batches_on_a_file_nothing_is_lost_or_doubled(void **state)
+static void kill_during_batches_on_a_file_loses_no_job(void **state)
 {
     (void)state;
     kill_on_a_file(16);
@@ -366,20 +366,20 @@ static void kill_on_a_server(uint32_t width)
     place.lease = 2 * DET_SECOND * det_test_load();
     place.takes = 10 * DET_MILLISECOND;
     pids[0] = start(0, 2);
-    hear_until('O');
+    receive_until('O');
     pids[1] = start(1, 2);
-    hear_until('O');
+    receive_until('O');
     for (int i = 0; i < 8; i++) {
         unsigned which = (unsigned)(det_test_random(&seed) % 2);
         int next;
 
         for (uint64_t n = 10 + det_test_random(&seed) % 30; n > 0; n--)
-            (void)hear();
+            (void)receive();
         kill_it(pids[which]);
-        /* The other one goes on meanwhile; ids are submitted again where it is not known. */
+        /* The other one continues meanwhile; ids with an unknown result are submitted again. */
         next = next_number();
         pids[which] = start(next + ((next ^ (int)which) & 1), 2);
-        hear_until('O');
+        receive_until('O');
     }
     kill_it(pids[0]);
     kill_it(pids[1]);
@@ -388,21 +388,21 @@ static void kill_on_a_server(uint32_t width)
     free(url);
 }
 
-static void killed_on_a_server_others_go_on_and_nothing_overlaps(void **state)
+static void kill_on_a_server_lets_others_continue_without_overlap(void **state)
 {
     (void)state;
     kill_on_a_server(1);
 }
 
-static void killed_in_the_middle_of_batches_on_a_server_nothing_is_lost_or_doubled(void **state)
+static void kill_during_batches_on_a_server_loses_no_job(void **state)
 {
     (void)state;
     kill_on_a_server(16);
 }
 
-/* What is stopped holds its lock and works on when it goes on, for a moment: so overlaps are not
- * looked for, but the end of it must not count. */
-static void stopped_past_its_lease_another_one_does_it_and_its_end_does_not_count(void **state)
+/* A stopped process holds its lock, and works for a moment when it continues: overlaps are not
+ * checked, but its end must not count. */
+static void end_after_a_lost_lease_is_ignored(void **state)
 {
     char *url = det_test_postgres_url(det_test_server, NULL);
     struct process process;
@@ -415,10 +415,10 @@ static void stopped_past_its_lease_another_one_does_it_and_its_end_does_not_coun
     place.lease = DET_SECOND;
     place.takes = 2 * DET_SECOND;
     pids[0] = start(0, JOBS_MAX);
-    hear_until('B');
+    receive_until('B');
     assert_int_equal(kill(pids[0], SIGSTOP), 0);
     pids[1] = start(-1, 1);
-    hear_until('R');
+    receive_until('R');
     assert_int_equal(kill(pids[0], SIGCONT), 0);
     assert_int_equal(end_of(pids[1]), 0);
     assert_int_equal(end_of(pids[0]), 0);
@@ -451,11 +451,11 @@ static int close_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PLACED(killed_on_a_file_nothing_is_lost_doubled_or_out_of_order),
-        PLACED(killed_in_the_middle_of_batches_on_a_file_nothing_is_lost_or_doubled),
-        PLACED(killed_on_a_server_others_go_on_and_nothing_overlaps),
-        PLACED(killed_in_the_middle_of_batches_on_a_server_nothing_is_lost_or_doubled),
-        PLACED(stopped_past_its_lease_another_one_does_it_and_its_end_does_not_count),
+        PLACED(kill_on_a_file_loses_repeats_and_reorders_no_job),
+        PLACED(kill_during_batches_on_a_file_loses_no_job),
+        PLACED(kill_on_a_server_lets_others_continue_without_overlap),
+        PLACED(kill_during_batches_on_a_server_loses_no_job),
+        PLACED(end_after_a_lost_lease_is_ignored),
     };
 
     return cmocka_run_group_tests(tests, det_test_server_open, det_test_server_close);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* durable_schedule.c - schedules whose times are in the store: each time puts its submission once.
+/* durable_schedule.c - schedules whose times are in the store: each time is submitted once.
  *
  *     no row --> row: the next time ---- it is over: missed ----> row: the one after
  *                     ^      \---- it is due: row and submission, in one transaction
- *                     +------ somebody else was faster: read again
+ *                     +------ another process was first: read again
  *
- * The last time stands for when the schedule was added, so that its times go on over restarts.
+ * The last time also records when the schedule was added, so that its times continue over restarts.
  *
  * Invariants:
- *   1  the times of a row only grow, and the token of the row moves with them: of all that see a
- *      time due, one puts its submission
- *   2  the id of a submission depends on nothing but the schedule and its time: one that came from
- *      elsewhere, by an import, is not put again */
+ *   1  the times of a row only grow, and the token of the row changes with them: of all processes
+ *      that see a due time, one submits it
+ *   2  the id of a submission depends only on the schedule and its time: an imported submission is
+ *      not repeated */
 #include <detent/driver/schedule.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@
 
 #define SCHEDULE_NAME_MAX 100
 #define ID_SIZE           (SCHEDULE_NAME_MAX + 1 + DET_TIME_TEXT)
-/* As many of what was missed are put in one go. */
+/* Missed times submitted in one step. */
 #define FIRINGS_MAX 64
 
 static int make_table(
@@ -66,9 +66,9 @@ static int see_row(void *context, const struct det_job_row *job)
     return 0;
 }
 
-/* The id of what is due. Up to 0.1 its time was in nanoseconds: a submission with such an id, say
- * of an export that was made then, is the one of this time. The row itself needs no such care, as
- * its token moves for both forms (invariant 1). */
+/* The id of a due submission. Versions up to 0.1 used nanoseconds: an existing submission with such
+ * an id, for example from an import, counts as this one. The row needs no such check, as its token
+ * changes with both forms (invariant 1). */
 static int make_id(
     struct det_durable *durable, const struct det_durable_schedule *schedule, det_time due,
     char id[ID_SIZE])
@@ -90,7 +90,7 @@ static int make_id(
     return 0;
 }
 
-/* Moves on, and puts the submission of `due` (0: none). 1: look again; 0: wait; or an error. */
+/* Advances the row, and submits `due` (0: none). 1: check again; 0: wait; or an error. */
 static int fire(
     struct det_durable *durable, const struct det_durable_schedule *schedule,
     const struct det_job_firing *move, det_time due)
@@ -112,7 +112,7 @@ static int fire(
     return r == 0 || r == DET_ERR_CONFLICT ? 1 : r;
 }
 
-/* What is due, or 0; `ret_next` is what comes then. */
+/* The due time, or 0; `ret_next` is the time after it. */
 static det_time due_of(
     struct det_timetable *table, const struct det_job_schedule *row, det_time now,
     det_time *ret_next)
@@ -128,7 +128,7 @@ static det_time due_of(
     return det_timetable_is_over(table, due, now) ? 0 : due;
 }
 
-/* One step of a schedule. 1: look again; 0: nothing until `ret_next`; or an error. */
+/* One step of a schedule. 1: check again; 0: wait until `ret_next`; or an error. */
 static int step(
     struct det_durable *durable, const struct det_durable_schedule *schedule, det_time *ret_next)
 {

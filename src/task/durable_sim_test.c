@@ -42,7 +42,7 @@ static void disturb(struct world *world, unsigned *submitted, bool *is_paused)
     }
 }
 
-static uint64_t tell_story(uint64_t seed)
+static uint64_t print_story(uint64_t seed)
 {
     bool is_paused[PROCESS_MAX] = { false };
     unsigned submitted = 0;
@@ -71,21 +71,21 @@ static uint64_t tell_story(uint64_t seed)
     return hash;
 }
 
-static void processes_that_die_lose_nothing_and_do_nothing_twice_at_the_same_time(void **state)
+static void dying_processes_lose_no_job_and_run_none_concurrently(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 60; seed++) {
-        uint64_t hash = tell_story(seed);
+        uint64_t hash = print_story(seed);
 
         if (seed % 20 == 0)
-            assert_true(tell_story(seed) == hash);
+            assert_true(print_story(seed) == hash);
     }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(processes_that_die_lose_nothing_and_do_nothing_twice_at_the_same_time),
+        cmocka_unit_test(dying_processes_lose_no_job_and_run_none_concurrently),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

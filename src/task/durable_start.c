@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* durable_start.c - makes tasks of what was claimed, and the thread that watches the leases of what
- * runs. It never calls the store: so a claim is given up in time also while that is away.
+/* durable_start.c - makes tasks of claimed jobs, and the thread that watches the leases of running
+ * ones. It never calls the store, so it abandons a claim in time even if the store is unreachable.
  *
  *     claimed: each is prepared --> all are added in one call of the loop --> running
  *
- * Functions without `prepare` are started by the keeper itself if the loop sleeps: a claim of one
- * job then costs no switch to this thread. The starter has the rest: processes, what has a
- * `prepare`, and what comes while the loop is awake.
+ * The keeper itself starts functions without `prepare` if the loop sleeps: a claim of one job then
+ * costs no thread switch. The starter handles the rest: processes, works with `prepare`, and jobs
+ * claimed while the loop is awake.
  *
- *     running: a quarter of the lease before the claim can lapse its task is told to stop */
+ *     running: a quarter of the lease before the claim can lapse its task is asked to stop */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,25 +18,25 @@
 #include "os/os.h"
 #include "task/durable.h"
 
-#define UNKNOWN_AGAIN    DET_MINUTE /* a work that is not known may be known to the next version */
+#define UNKNOWN_AGAIN    DET_MINUTE /* an unknown work may be known to the next version */
 #define PROCESS_BODY_MAX ((size_t)64 << 10)
-/* Waits do not count sleep: so it is looked at this often whether the machine slept. */
-#define LOOK_EVERY  DET_SECOND
-#define NOT_IN_TIME "it was not begun in time"
-/* Added in one call of the loop. */
+/* Waits do not count machine sleep, so it is checked at this interval. */
+#define CHECK_EVERY DET_SECOND
+#define NOT_IN_TIME "not begun in time"
+/* Maximum number of tasks added in one call of the loop. */
 #define STARTS_MAX 64
 
-/* The environment of a process: its own, and three of ours. */
+/* The environment of a process: its own, and three variables of the queue. */
 struct environment {
     char *texts[3];
     const char **all;
     size_t count;
 };
 
-/* What becomes a task. */
+/* A task under construction. */
 struct durable_start {
     struct det_durable *durable;
-    struct durable_attempt *attempt; /* may be gone once it was added */
+    struct durable_attempt *attempt; /* may be freed once its task is added */
     const struct det_durable_work *work;
     bool is_prepared;
     struct det_task_spec spec;
@@ -121,7 +121,7 @@ static int prepare_process(struct durable_start *start)
             "its body cannot be passed to a process: it has a NUL byte or is too long");
     r = environment_open(start->attempt, start->process.environment, &start->environment);
     if (r < 0)
-        return det_error_set(&start->error, r, "no memory left");
+        return det_error_set(&start->error, r, "out of memory");
     start->process.environment = start->environment.all;
     start->spec.process = &start->process;
     return 0;
@@ -157,7 +157,7 @@ static void finish_start(struct durable_start *start)
         work->finish(work->user, start->handle);
 }
 
-/* The loop may not have been turned for long. */
+/* The loop may not have been turned for a long time. */
 static bool is_late(struct durable_attempt *attempt)
 {
     struct det_durable *durable = attempt->durable;
@@ -170,7 +170,7 @@ static bool is_late(struct durable_attempt *attempt)
     return is_late;
 }
 
-/* On the loop. A task may have come to its end when this returns. */
+/* On the loop. A task may have ended when this returns. */
 static int add_all(struct det_tasks *tasks, void *argument)
 {
     struct starts *starts = argument;
@@ -192,12 +192,12 @@ static int add_all(struct det_tasks *tasks, void *argument)
         attempt->task = id;
         det_durable_attempt_set_stage(attempt, DURABLE_RUNNING);
         det_mutex_unlock(durable->world, durable->mutex);
-        det_waiter_set_tell(attempt->waiter, det_durable_attempt_told, attempt);
+        det_waiter_set_notify(attempt->waiter, det_durable_attempt_reported, attempt);
     }
     return 0;
 }
 
-/* What did not become a task; under the mutex. */
+/* Ends an attempt that did not become a task; under the mutex. */
 static void end_start(struct durable_start *start)
 {
     int r = start->r;
@@ -211,12 +211,12 @@ static void end_start(struct durable_start *start)
             start->error.text);
 }
 
-/* `r`: of adding them. */
+/* `r` is the result of adding the tasks. */
 static void end_starts(struct det_durable *durable, struct starts *starts, int r)
 {
     bool is_closed = false;
 
-    /* From here on an attempt that was added is not touched: it may be gone. */
+    /* The attempts of added tasks may be freed from here on. */
     for (size_t i = 0; i < starts->count; i++) {
         struct durable_start *start = &starts->all[i];
 
@@ -225,7 +225,7 @@ static void end_starts(struct det_durable *durable, struct starts *starts, int r
         is_closed = is_closed || start->r == DET_ERR_CLOSED;
         finish_start(start);
     }
-    /* They never open again. */
+    /* Closed tasks never open again. */
     if (is_closed)
         det_durable_stop(durable);
     det_mutex_lock(durable->world, durable->mutex);
@@ -251,7 +251,7 @@ static void start_all(struct det_durable *durable, struct starts *starts)
     end_starts(durable, starts, r);
 }
 
-/* Whether the loop could be had without a wait; nothing was begun if not. */
+/* Adds the tasks if the loop is available without a wait; false: nothing was started. */
 static bool start_all_at_once(struct det_durable *durable, struct starts *starts)
 {
     int r;
@@ -263,7 +263,7 @@ static bool start_all_at_once(struct det_durable *durable, struct starts *starts
     return true;
 }
 
-/* What is not even tried; under the mutex. Whether it was ended here. */
+/* Ends an attempt that must not start; under the mutex. True if it was ended here. */
 static bool end_early(struct durable_attempt *attempt)
 {
     const struct det_durable_options *options = &attempt->durable->options;
@@ -275,7 +275,7 @@ static bool end_early(struct durable_attempt *attempt)
             attempt, DET_JOB_FAILED, 0, "too many of its attempts were lost before they ended");
     else if (!attempt->work)
         det_durable_attempt_give_back(
-            attempt, UNKNOWN_AGAIN, "this process has no task of that name");
+            attempt, UNKNOWN_AGAIN, "this process has no work of that name");
     else if (durable_boot(attempt->durable) >= attempt->lease_end - options->lease / 4)
         det_durable_attempt_give_back(attempt, 0, NOT_IN_TIME);
     else
@@ -309,11 +309,11 @@ static int remove_all(struct det_tasks *tasks, void *argument)
     return 0;
 }
 
-/* Those whose claim is lost, or might be before their task has stopped; all when it is closing.
- * Under the mutex. Returns the span until there may be others. */
+/* Finds attempts whose claim is lost, or might lapse before their task has stopped; all while
+ * closing. Under the mutex. Returns the span until there may be others. */
 static det_time find_removals(struct det_durable *durable, struct removals *ret)
 {
-    det_time margin = durable->options.lease / 4, left = LOOK_EVERY;
+    det_time margin = durable->options.lease / 4, left = CHECK_EVERY;
     det_time now = durable_boot(durable);
 
     ret->count = 0;
@@ -334,7 +334,7 @@ static det_time find_removals(struct det_durable *durable, struct removals *ret)
     return left;
 }
 
-/* The monotonic time of the next look. Under the mutex, which it gives up meanwhile. */
+/* The monotonic time of the next check. Under the mutex, which is released meanwhile. */
 static det_time watch_leases(struct det_durable *durable)
 {
     struct removals removals;
@@ -350,8 +350,8 @@ static det_time watch_leases(struct det_durable *durable)
     }
 }
 
-/* Until there is something to start, to give up, or nothing any more. While the keeper starts one
- * job after the other this thread sleeps on, and looks once in a while. */
+/* Waits until there is a job to start or to abandon, or no more work will come. While the keeper
+ * starts one job after the other, this thread sleeps and checks occasionally. */
 static void wait_for_claims(struct det_durable *durable, det_time until)
 {
     bool has_any = durable->counts[DURABLE_RUNNING] || durable->has_started;
@@ -359,19 +359,19 @@ static void wait_for_claims(struct det_durable *durable, det_time until)
     if (durable->counts[DURABLE_CLAIMED] || durable->has_kept)
         return;
     durable->has_started = false;
-    durable->look_at = has_any ? until : DET_NEVER;
+    durable->check_at = has_any ? until : DET_NEVER;
     (void)det_condition_wait(
-        durable->world, durable->for_starter, durable->mutex, durable->look_at);
-    durable->look_at = 0;
+        durable->world, durable->for_starter, durable->mutex, durable->check_at);
+    durable->check_at = 0;
 }
 
-/* The starter must not sleep past the time at which the first of these claims is given up. */
+/* The starter must not sleep past the time at which the first of these claims is abandoned. */
 static void wake_before(struct det_durable *durable, det_time lease_end)
 {
     det_time left = lease_end - durable->options.lease / 4 - durable_boot(durable);
 
     durable->has_started = true;
-    if (det_world_now(durable->world, DET_CLOCK_MONOTONIC) + left < durable->look_at)
+    if (det_world_now(durable->world, DET_CLOCK_MONOTONIC) + left < durable->check_at)
         det_condition_signal(durable->world, durable->for_starter);
 }
 
@@ -386,7 +386,7 @@ static det_time first_lease_end(const struct starts *starts)
     return first;
 }
 
-/* They are claimed again, in their order. */
+/* Returns them to the claimed jobs, in their order. */
 static void take_back(struct starts *starts)
 {
     for (size_t i = 0; i < starts->count; i++)
@@ -435,7 +435,7 @@ static void run_starter(void *argument)
     det_mutex_unlock(durable->world, durable->mutex);
 }
 
-/* All works are functions whose start runs no code of the user's. */
+/* True if all works are functions whose start runs no user code. */
 static bool is_simple(const struct det_durable_options *options)
 {
     for (size_t i = 0; i < options->work_count; i++) {

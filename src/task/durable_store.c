@@ -1,36 +1,35 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* durable_store.c - the thread of a queue that talks to the store. It ends what has ended, renews
- * what runs, and claims for the places that are free, in one transaction for all.
+/* durable_store.c - the thread of a queue that talks to the store. It ends finished jobs, renews
+ * running ones, and claims jobs for free places, all in one transaction.
  *
- *     wait: something has ended | a place is free, and news or the time to look | time to renew
+ *     wait: a job has ended | a place is free, and news or the poll is due | time to renew
  *       |
  *     batch --> store --> claimed: started, here or by the starter
- *       ^                 did not hear it: the ends are said again
- *       +---- more of what runs ends soon: a short wait, so that it is in the same transaction
+ *       ^                 no answer: the ends are repeated
+ *       +---- more jobs may end soon: a short wait, so that they share the transaction
  *
  * Invariants
- *   1. As many are claimed as there are places here, so at most `width`.
- *   2. The end of what was not begun is said once: when the outcome is not known the claim lapses.
- *   3. An end for good is said until the store hears it, however long that takes; another end only
- *      as long as its claim lasts.
- *   4. A batch that claims has all the ends: else it could claim a job that has ended here, but
- *      whose claim has lapsed before the store heard of it.
- */
+ *   1. A claim requests as many jobs as there are free places here, so at most `width`.
+ *   2. The end of a job that was not begun is sent once: with an unknown outcome the claim lapses.
+ *   3. A final end is repeated until the store accepts it, however long that takes; another end
+ *      only as long as its claim lasts.
+ *   4. A batch that claims contains all ends: otherwise it could claim a job that has ended here,
+ *      but whose claim lapsed before the store recorded the end. */
 #include "base/memory.h"
 #include "task/durable.h"
 
-/* So long it waits for more that ends: after each, and in all. */
+/* Wait for more ends: after each, and in total. */
 #define LINGER_STEP (100 * DET_MICROSECOND)
 #define LINGER_MAX  DET_MILLISECOND
-/* Waits do not count sleep. */
-#define LOOK_EVERY DET_SECOND
-/* While there is always something to claim, what is due is looked for this often, from the claim
- * after this many on: where jobs come one by one, each claim looks. */
+/* Waits do not count machine sleep. */
+#define CHECK_EVERY DET_SECOND
+/* While there is always a job to claim, due jobs are searched at this interval, starting after this
+ * many claims; when jobs come one by one, each claim searches them. */
 #define DUE_EVERY  (50 * DET_MILLISECOND)
 #define FULL_LEAST 2
-/* There is no memory for more that was claimed: what the store answers then. */
+/* Returned to the store for claimed jobs without memory for them. */
 #define REFUSED 1
 
 struct durable_batch {
@@ -38,10 +37,10 @@ struct durable_batch {
     struct det_job_batch store;
     struct det_job_end *ends;
     struct det_job_renewal *renewals;
-    struct durable_attempt **ended, **renewed; /* whose they are */
+    struct durable_attempt **ended, **renewed; /* the attempts of the batch */
     struct det_list claimed;
     det_time begun; /* BOOT */
-    uint64_t seen;  /* the news before it */
+    uint64_t seen;  /* `news` before the batch */
 };
 
 static det_time monotonic(const struct det_durable *durable)
@@ -49,7 +48,7 @@ static det_time monotonic(const struct det_durable *durable)
     return det_world_now(durable->world, DET_CLOCK_MONOTONIC);
 }
 
-/* What may be otherwise in a while. READ_ONLY: a server that is a standby for now. */
+/* Errors that may pass. READ_ONLY: a server that is a standby now. */
 static bool is_passing(int r)
 {
     return r == DET_ERR_IO || r == DET_ERR_TIMEOUT || r == DET_ERR_BUSY || r == DET_ERR_NO_MEMORY ||
@@ -61,7 +60,7 @@ static bool is_lost(struct det_store *store)
     return store->ops->is_lost && store->ops->is_lost(store);
 }
 
-/* Until when there is nothing to do, as far as is known. What others put is not. */
+/* The time without known work. Jobs of other processes are unknown. */
 static det_time span_until(const struct det_durable *durable, det_time next)
 {
     struct det_store *store = durable->options.store;
@@ -72,7 +71,7 @@ static det_time span_until(const struct det_durable *durable, det_time next)
     return span > DET_MILLISECOND ? span : DET_MILLISECOND;
 }
 
-/* What there is to do; all of this under the mutex. */
+/* Number of occupied places; all of these functions are under the mutex. */
 
 static uint32_t held(const struct det_durable *durable)
 {
@@ -94,7 +93,7 @@ static bool can_end(const struct det_durable *durable, det_time now)
     return durable->counts[DURABLE_ENDED] > 0 && (durable->is_stopping || now >= durable->ends_at);
 }
 
-/* BOOT; DET_NEVER: nothing is claimed. What waits for its start is renewed too. */
+/* BOOT; DET_NEVER: no claims. Jobs that wait for their start are renewed, too. */
 static det_time next_renewal(struct det_durable *durable)
 {
     det_time next = DET_NEVER;
@@ -116,11 +115,11 @@ static bool is_over(const struct det_durable *durable)
     return durable->is_stopping && held(durable) == 0;
 }
 
-/* Waits until there is something to do; false: there is nothing any more. */
+/* Waits until there is work; false: no more work will come. */
 static bool wait_for_work(struct det_durable *durable)
 {
     for (;;) {
-        det_time now = monotonic(durable), until = now + LOOK_EVERY;
+        det_time now = monotonic(durable), until = now + CHECK_EVERY;
         det_time renewal = next_renewal(durable), boot = durable_boot(durable);
         uint32_t places = durable->options.width - held(durable);
 
@@ -138,7 +137,7 @@ static bool wait_for_work(struct det_durable *durable)
     }
 }
 
-/* What runs may be as quick as what has just ended. */
+/* Running jobs may be as short as those that have just ended. */
 static void linger(struct det_durable *durable)
 {
     det_time now = monotonic(durable), end = now + LINGER_MAX;
@@ -171,7 +170,7 @@ static void renew(struct durable_batch *batch, struct durable_attempt *attempt)
         (struct det_job_renewal){ .key = attempt->key, .token = attempt->job.attempt };
 }
 
-/* Those that are due soon are renewed with those that are due. */
+/* Claims that are due soon are renewed with those that are due. */
 static void collect_renewals(struct det_durable *durable, struct durable_batch *batch)
 {
     det_time soon = batch->begun + durable->options.lease / 12;
@@ -208,7 +207,7 @@ static void drop_claimed(struct durable_batch *batch)
         det_durable_attempt_close(durable_attempt_at(node));
 }
 
-/* Ends of claims that are lost need not be told. */
+/* Ends of lost claims are not sent. */
 static void drop_lost_ends(struct det_durable *durable)
 {
     struct det_list *ended = &durable->attempts[DURABLE_ENDED];
@@ -243,7 +242,7 @@ static void compose(struct det_durable *durable, struct durable_batch *batch)
     if (can_end(durable, now) || can_claim(durable, now, options->width - held(durable)))
         collect_ends(durable, batch);
     collect_renewals(durable, batch);
-    /* Where something ends there is a place, and it costs little to look. */
+    /* An end frees a place, and a claim of another job costs little. */
     is_claiming = !durable->is_stopping && !durable->ends_alone &&
                   (batch->store.end_count || can_claim(durable, now, 1));
     if (is_claiming)
@@ -251,7 +250,7 @@ static void compose(struct det_durable *durable, struct durable_batch *batch)
     batch->store.leaves_due = durable->full >= FULL_LEAST && now < durable->due_at;
 }
 
-/* What became of it; under the mutex. */
+/* Handles the result of an end; under the mutex. */
 
 static void settle_end(struct durable_attempt *attempt, int r, bool is_stopping)
 {
@@ -279,7 +278,7 @@ static void settle_ends(struct det_durable *durable, struct durable_batch *batch
         settle_end(batch->ended[i], r, durable->is_stopping);
 }
 
-/* An attempt that was renewed may have ended meanwhile, but it is there: only this thread frees. */
+/* A renewed attempt may have ended meanwhile, but it exists: only this thread frees attempts. */
 static void settle_renewals(struct det_durable *durable, struct durable_batch *batch, int r)
 {
     det_time lease = durable->options.lease, now = durable_boot(durable);
@@ -311,7 +310,7 @@ static void settle_claim(struct det_durable *durable, struct durable_batch *batc
     durable->full = r == 0 && batch->store.claimed == batch->store.wanted ? durable->full + 1 : 0;
     if (!batch->store.leaves_due)
         durable->due_at = now + DUE_EVERY;
-    /* The next one looks at once for what this one has left. */
+    /* The next batch claims at once the jobs that this one left. */
     if (durable->full || (r == 0 && batch->store.leaves_due))
         return;
     durable->seen = batch->seen;
@@ -319,7 +318,7 @@ static void settle_claim(struct det_durable *durable, struct durable_batch *batc
         now + (r == 0 ? span_until(durable, batch->store.next) : durable->options.poll);
 }
 
-/* The store's answer; 0 also when there was nothing to ask. */
+/* The store's result; 0 also for an empty batch. */
 static int run_batch(struct det_durable *durable, struct durable_batch *batch)
 {
     const struct det_job_batch *store = &batch->store;

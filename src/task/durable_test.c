@@ -5,7 +5,7 @@
 #include "task/durable_test.h"
 #include "base/text.h"
 
-static void what_is_submitted_is_done_once_and_in_order(void **state)
+static void durable_jobs_run_once_in_order(void **state)
 {
     struct world world;
 
@@ -24,7 +24,7 @@ static void what_is_submitted_is_done_once_and_in_order(void **state)
     close_world(&world);
 }
 
-static void what_is_for_later_waits_for_its_time(void **state)
+static void delayed_job_waits_for_its_time(void **state)
 {
     struct world world;
     det_time now;
@@ -57,7 +57,7 @@ static void run_ends_when_the_queue_is_empty(void **state)
         assert_int_equal(world.ledger.done[i], 1);
     assert_true(det_world_now(world.world, DET_CLOCK_WALL) >= now + DET_HOUR);
     stop(&world, 0);
-    /* What another process put, and what one runs, is waited for too. */
+    /* Jobs that another process submitted or runs are waited for, too. */
     world.ledger.takes = DET_MINUTE;
     start(&world, 0);
     assert_int_equal(submit_to(&world.processes[0], 5, 0), 0);
@@ -67,7 +67,7 @@ static void run_ends_when_the_queue_is_empty(void **state)
     close_world(&world);
 }
 
-static void run_ends_at_once_when_there_is_nothing_in_the_queue(void **state)
+static void run_ends_at_once_with_an_empty_queue(void **state)
 {
     struct world world;
     det_time now;
@@ -105,8 +105,8 @@ static void run_on_a_loop_of_the_users_ends_when_the_queue_is_empty(void **state
     close_world(&world);
 }
 
-/* Before its first turn a loop is nobody's: threads of the queue must not take it for theirs. */
-static void nothing_begins_before_the_loop_of_the_user_is_turned(void **state)
+/* Before its first turn a loop has no owner: threads of the queue must not become its owner. */
+static void no_job_starts_before_the_user_loop_runs(void **state)
 {
     struct det_durable_options options = { .queue = "q", .works = works, .work_count = 1 };
     struct process *process;
@@ -135,7 +135,7 @@ static void nothing_begins_before_the_loop_of_the_user_is_turned(void **state)
     close_world(&world);
 }
 
-static void a_queue_that_only_submits_is_not_waited_for(void **state)
+static void run_does_not_wait_for_a_submit_only_queue(void **state)
 {
     struct det_durable_options options = { .queue = "q" };
     struct world world;
@@ -157,7 +157,7 @@ static void a_queue_that_only_submits_is_not_waited_for(void **state)
     close_world(&world);
 }
 
-static void the_width_holds_over_all_processes(void **state)
+static void queue_width_holds_over_all_processes(void **state)
 {
     struct world world;
 
@@ -174,7 +174,7 @@ static void the_width_holds_over_all_processes(void **state)
     close_world(&world);
 }
 
-static void what_ran_in_a_process_that_died_runs_again_when_its_claim_has_lapsed(void **state)
+static void job_of_a_dead_process_reruns_after_its_claim_lapsed(void **state)
 {
     struct world world;
 
@@ -212,8 +212,8 @@ static void long_work_keeps_its_claim_and_a_closed_process_gives_it_back_at_once
     close_world(&world);
 }
 
-/* The clock of the store goes on while the machine sleeps, so the claim is lost then. */
-static void a_machine_that_slept_gives_up_what_it_was_doing(void **state)
+/* The clock of the store continues while the machine sleeps, so the claim is lost then. */
+static void suspended_machine_abandons_its_running_job(void **state)
 {
     struct world world;
 
@@ -234,7 +234,7 @@ static void a_machine_that_slept_gives_up_what_it_was_doing(void **state)
     close_world(&world);
 }
 
-static void a_shutdown_of_the_tasks_gives_it_back_too(void **state)
+static void task_shutdown_returns_the_claimed_job(void **state)
 {
     struct world world;
 
@@ -249,7 +249,7 @@ static void a_shutdown_of_the_tasks_gives_it_back_too(void **state)
     close_world(&world);
 }
 
-static void what_fails_for_good_says_why_and_the_queue_goes_on(void **state)
+static void failed_job_keeps_its_reason_and_the_queue_continues(void **state)
 {
     struct world world;
 
@@ -269,7 +269,7 @@ static void what_fails_for_good_says_why_and_the_queue_goes_on(void **state)
     close_world(&world);
 }
 
-static void one_that_is_cancelled_by_hand_has_failed(void **state)
+static void manually_cancelled_job_has_failed(void **state)
 {
     struct world world;
     det_task_id id;
@@ -284,7 +284,7 @@ static void one_that_is_cancelled_by_hand_has_failed(void **state)
     close_world(&world);
 }
 
-static void work_can_be_made_for_each_job_and_what_cannot_has_failed(void **state)
+static void work_may_be_created_per_job_and_failure_fails_the_job(void **state)
 {
     struct world world;
 
@@ -309,7 +309,7 @@ static void work_can_be_made_for_each_job_and_what_cannot_has_failed(void **stat
     close_world(&world);
 }
 
-static void a_schedule_puts_each_of_its_times_once(void **state)
+static void schedule_submits_each_time_once(void **state)
 {
     static const struct det_durable_schedule schedule = { .name = "tick",
                                                           .schedule = { .every = DET_MINUTE },
@@ -335,7 +335,7 @@ static det_time minute_to_come(struct world *world, int n)
     return (now / DET_MINUTE + n) * DET_MINUTE;
 }
 
-static void the_id_of_a_scheduled_job_says_when_it_was_due(void **state)
+static void scheduled_job_id_contains_its_due_time(void **state)
 {
     static const struct det_durable_schedule schedule = { .name = "tick",
                                                           .schedule = { .cron = "* * * * *" },
@@ -414,7 +414,7 @@ static unsigned put_after_a_gap(enum det_missed missed)
     return count;
 }
 
-static void times_that_passed_while_nobody_was_there_are_as_the_schedule_says(void **state)
+static void missed_schedule_times_follow_the_missed_policy(void **state)
 {
     (void)state;
     assert_int_equal(put_after_a_gap(DET_MISSED_SKIP), 1 + 1);
@@ -422,7 +422,7 @@ static void times_that_passed_while_nobody_was_there_are_as_the_schedule_says(vo
     assert_int_equal(put_after_a_gap(DET_MISSED_ALL), 1 + 5 + 1);
 }
 
-static void what_is_not_a_queue_is_refused(void **state)
+static void invalid_queue_options_are_refused(void **state)
 {
     static const char *const argv[] = { "x", NULL };
     static const struct det_process_spec process = { .argv = argv };
@@ -485,7 +485,7 @@ static int open_and_close(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void without_memory_there_is_no_queue(void **state)
+static void durable_queue_open_survives_failed_allocations(void **state)
 {
     struct world world;
 
@@ -498,27 +498,27 @@ static void without_memory_there_is_no_queue(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_submitted_is_done_once_and_in_order),
-        cmocka_unit_test(what_is_for_later_waits_for_its_time),
+        cmocka_unit_test(durable_jobs_run_once_in_order),
+        cmocka_unit_test(delayed_job_waits_for_its_time),
         cmocka_unit_test(run_ends_when_the_queue_is_empty),
-        cmocka_unit_test(run_ends_at_once_when_there_is_nothing_in_the_queue),
+        cmocka_unit_test(run_ends_at_once_with_an_empty_queue),
         cmocka_unit_test(run_on_a_loop_of_the_users_ends_when_the_queue_is_empty),
-        cmocka_unit_test(nothing_begins_before_the_loop_of_the_user_is_turned),
-        cmocka_unit_test(a_queue_that_only_submits_is_not_waited_for),
-        cmocka_unit_test(the_width_holds_over_all_processes),
-        cmocka_unit_test(what_ran_in_a_process_that_died_runs_again_when_its_claim_has_lapsed),
+        cmocka_unit_test(no_job_starts_before_the_user_loop_runs),
+        cmocka_unit_test(run_does_not_wait_for_a_submit_only_queue),
+        cmocka_unit_test(queue_width_holds_over_all_processes),
+        cmocka_unit_test(job_of_a_dead_process_reruns_after_its_claim_lapsed),
         cmocka_unit_test(long_work_keeps_its_claim_and_a_closed_process_gives_it_back_at_once),
-        cmocka_unit_test(a_machine_that_slept_gives_up_what_it_was_doing),
-        cmocka_unit_test(a_shutdown_of_the_tasks_gives_it_back_too),
-        cmocka_unit_test(what_fails_for_good_says_why_and_the_queue_goes_on),
-        cmocka_unit_test(one_that_is_cancelled_by_hand_has_failed),
-        cmocka_unit_test(work_can_be_made_for_each_job_and_what_cannot_has_failed),
-        cmocka_unit_test(a_schedule_puts_each_of_its_times_once),
-        cmocka_unit_test(the_id_of_a_scheduled_job_says_when_it_was_due),
+        cmocka_unit_test(suspended_machine_abandons_its_running_job),
+        cmocka_unit_test(task_shutdown_returns_the_claimed_job),
+        cmocka_unit_test(failed_job_keeps_its_reason_and_the_queue_continues),
+        cmocka_unit_test(manually_cancelled_job_has_failed),
+        cmocka_unit_test(work_may_be_created_per_job_and_failure_fails_the_job),
+        cmocka_unit_test(schedule_submits_each_time_once),
+        cmocka_unit_test(scheduled_job_id_contains_its_due_time),
         cmocka_unit_test(a_time_that_has_a_job_with_an_id_of_before_is_not_put_again),
-        cmocka_unit_test(times_that_passed_while_nobody_was_there_are_as_the_schedule_says),
-        cmocka_unit_test(what_is_not_a_queue_is_refused),
-        cmocka_unit_test(without_memory_there_is_no_queue),
+        cmocka_unit_test(missed_schedule_times_follow_the_missed_policy),
+        cmocka_unit_test(invalid_queue_options_are_refused),
+        cmocka_unit_test(durable_queue_open_survives_failed_allocations),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,9 +2,9 @@
  * Copyright the detent authors */
 
 /* durable_test.h - processes in the simulator on one shared store, each with a durable queue, for
- * its suites: they die, are cut off, stand still and come back. A ledger sees every piece of work
- * begin and end, and fails the test when one is done twice at the same time, or more at once than
- * the queue has places, or in another order than they were submitted. */
+ * its suites: they die, are cut off, pause and come back. A ledger sees every piece of work begin
+ * and end, and fails the test when one is done twice at the same time, or more at once than the
+ * queue has places, or in another order than they were submitted. */
 #ifndef DET_TASK_DURABLE_TEST_H
 #define DET_TASK_DURABLE_TEST_H
 
@@ -97,7 +97,7 @@ static inline int work(struct det_task_context *context, void *argument)
 static const struct det_task_spec spec = { .function = work };
 static const struct det_durable_work works[] = { { .name = "work", .spec = &spec } };
 
-/* A work whose spec is made for each job: a body "bad" is none. */
+/* A work whose spec is made for each job; the body "bad" is refused. */
 static unsigned finished;
 
 static inline int prepare(
@@ -205,7 +205,7 @@ static inline void open_at_work(struct world *world, uint64_t seed)
     assert_int_equal(submit_to(&world->processes[0], 0, 0), 0);
 }
 
-/* What a row of the store says. */
+/* The contents of a row of the store. */
 struct found {
     const char *id;
     struct det_job_row row;

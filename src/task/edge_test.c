@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* edge_test.c - tasks at their edges: what is taken back, what is drained, who goes first, what
- * must not grow, and two threads at one loop. */
+/* edge_test.c - tasks at their edges: undone adds, drains, order, memory that must not grow, and
+ * two threads at one loop. */
 #include <detent/driver/loop.h>
 
 #include "task/edge_test.h"
 
-/* What is taken back was never there. */
+/* An add that was undone leaves nothing. */
 
 static struct det_task_spec orphan(const char *name)
 {
@@ -18,7 +18,7 @@ static struct det_task_spec orphan(const char *name)
     };
 }
 
-static void a_task_that_is_refused_keeps_nobody_waiting(void **state)
+static void refused_task_does_not_keep_run_waiting(void **state)
 {
     static struct fixture f;
     struct det_task_spec spec = orphan("orphan");
@@ -43,7 +43,7 @@ static void a_batch_that_is_refused_leaves_nothing_to_the_loop(void **state)
 
 /* Drained: none follows. */
 
-static void none_follows_a_drain_in_the_middle_of_a_restart(void **state)
+static void drain_during_a_restart_starts_no_attempt(void **state)
 {
     static struct fixture f;
     det_task_id id;
@@ -63,7 +63,7 @@ static void none_follows_a_drain_in_the_middle_of_a_restart(void **state)
     close_all(&f);
 }
 
-static void a_drained_task_does_not_come_back_with_its_group(void **state)
+static void drained_task_does_not_restart_with_its_group(void **state)
 {
     static struct fixture f;
     det_task_id id;
@@ -107,7 +107,7 @@ static int note_again(struct det_task_context *context, void *argument)
     return DET_STEP_DONE;
 }
 
-static void who_begins_anew_does_not_overtake_a_function_in_line(void **state)
+static void restarting_step_does_not_overtake_a_waiting_function(void **state)
 {
     static struct fixture f;
     det_task_id id;
@@ -161,7 +161,7 @@ static void a_slot_may_be_widened_for_thousands(void **state)
     close_all(&f);
 }
 
-static void thousands_in_a_queue_may_all_be_unable_to_start(void **state)
+static void thousands_of_queued_tasks_may_all_fail_to_start(void **state)
 {
     static struct fixture f;
 
@@ -187,9 +187,9 @@ static void thousands_in_a_queue_may_all_be_unable_to_start(void **state)
     close_all(&f);
 }
 
-/* What must not grow. */
+/* Memory that must not grow. */
 
-static void who_stops_waiting_leaves_nothing_behind(void **state)
+static void cancelled_wait_leaks_nothing(void **state)
 {
     static struct fixture f;
     struct det_waiter *waiters[3];
@@ -218,7 +218,7 @@ static void who_stops_waiting_leaves_nothing_behind(void **state)
     close_all(&f);
 }
 
-static void policies_go_with_the_last_task_that_has_them(void **state)
+static void policy_is_freed_with_its_last_task(void **state)
 {
     static struct fixture f;
     uint64_t before = 0;
@@ -237,7 +237,7 @@ static void policies_go_with_the_last_task_that_has_them(void **state)
 
 /* Two threads and a loop that is turned. */
 
-static int ask_whose_loop(struct det_task_context *context, void *argument)
+static int find_loop_owner(struct det_task_context *context, void *argument)
 {
     struct fixture *f = argument;
     det_task_id id;
@@ -249,13 +249,13 @@ static int ask_whose_loop(struct det_task_context *context, void *argument)
         &id, NULL);
 }
 
-static void a_loop_that_is_turned_is_nobody_elses(void **state)
+static void running_loop_belongs_to_its_thread(void **state)
 {
     static struct fixture f;
 
     (void)state;
     open_with(&f, (struct det_tasks_options){ 0 });
-    add(&f, (struct det_task_spec){ .name = "function", .function = ask_whose_loop });
+    add(&f, (struct det_task_spec){ .name = "function", .function = find_loop_owner });
     assert_int_equal(det_tasks_run(f.tasks, NULL), 0);
     assert_true(f.may_end);
     assert_int_equal(f.calls, 1);
@@ -269,7 +269,7 @@ static void shut_down_too(void *argument)
     f->end_count = det_tasks_shutdown(f->tasks, NULL) == 0;
 }
 
-static void who_turns_the_loop_hears_that_another_has_ended_the_bus(void **state)
+static void run_returns_when_another_thread_ends_the_bus(void **state)
 {
     static struct fixture f;
     struct det_thread *thread;
@@ -378,17 +378,17 @@ static void a_ring_that_is_too_large_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_task_that_is_refused_keeps_nobody_waiting),
+        cmocka_unit_test(refused_task_does_not_keep_run_waiting),
         cmocka_unit_test(a_batch_that_is_refused_leaves_nothing_to_the_loop),
-        cmocka_unit_test(none_follows_a_drain_in_the_middle_of_a_restart),
-        cmocka_unit_test(a_drained_task_does_not_come_back_with_its_group),
-        cmocka_unit_test(who_begins_anew_does_not_overtake_a_function_in_line),
+        cmocka_unit_test(drain_during_a_restart_starts_no_attempt),
+        cmocka_unit_test(drained_task_does_not_restart_with_its_group),
+        cmocka_unit_test(restarting_step_does_not_overtake_a_waiting_function),
         cmocka_unit_test(a_slot_may_be_widened_for_thousands),
-        cmocka_unit_test(thousands_in_a_queue_may_all_be_unable_to_start),
-        cmocka_unit_test(who_stops_waiting_leaves_nothing_behind),
-        cmocka_unit_test(policies_go_with_the_last_task_that_has_them),
-        cmocka_unit_test(a_loop_that_is_turned_is_nobody_elses),
-        cmocka_unit_test(who_turns_the_loop_hears_that_another_has_ended_the_bus),
+        cmocka_unit_test(thousands_of_queued_tasks_may_all_fail_to_start),
+        cmocka_unit_test(cancelled_wait_leaks_nothing),
+        cmocka_unit_test(policy_is_freed_with_its_last_task),
+        cmocka_unit_test(running_loop_belongs_to_its_thread),
+        cmocka_unit_test(run_returns_when_another_thread_ends_the_bus),
         cmocka_unit_test(a_shutdown_on_its_own_thread_begins_and_does_not_wait),
         cmocka_unit_test(a_subscription_outlives_the_shutdown),
         cmocka_unit_test(a_ring_that_is_too_large_is_refused),

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* edge_test.h - a supervisor in a simulated world, on a loop that the test turns itself; for suites
- * that look at one edge of tasks. */
+ * that test one edge of tasks. */
 #ifndef DET_TASK_EDGE_TEST_H
 #define DET_TASK_EDGE_TEST_H
 
@@ -57,7 +57,7 @@ static inline void open_with(struct fixture *f, struct det_tasks_options options
 static inline void close_all(struct fixture *f)
 {
     det_tasks_close(f->tasks);
-    /* Nothing of it may be on its way to the loop but what has memory of its own. */
+    /* No message of it may be under way to the loop, except one with its own memory. */
     assert_true(det_loop_turn(f->loop, 0) >= 0);
     det_loop_close(f->loop);
     det_sim_close(f->sim);

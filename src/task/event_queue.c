@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* event_queue.c - chunks of packed events: the numbers, the name and the reason with their final 0.
- * Most events take about 110 bytes of the 400 that they have in a ring. */
+ * Most events take about 110 bytes instead of 400 in a ring. */
 #include "task/event_queue.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define CHUNK_SIZE   (32 * 1024)
 #define NUMBERS_SIZE offsetof(struct det_task_event, name)
-/* What one event takes at most, with what aligns the next. */
+/* Maximum size of a packed event, with alignment of the next. */
 #define EVENT_SIZE_MAX (sizeof(struct det_task_event) + 8)
 
 struct det_event_chunk {

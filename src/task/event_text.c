@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* event_text.c - events as a line for people and as a line of JSON, and the labels of their enums.
+/* event_text.c - formats events as a line for people and as a line of JSON, and has the labels of
+ * their enums.
  *
- * One list of fields serves both: a field that is zero is left out, since it does not belong. */
+ * One list of fields serves both. A zero field does not belong to the event and is omitted. */
 #include <detent/bus.h>
 
 #include <inttypes.h>
@@ -89,7 +90,7 @@ static void put_count(struct writer *writer, const char *key, uint64_t count)
     det_output_text(&writer->output, text);
 }
 
-/* People read "delay=1.5s", programs "delay_ns":1500000000. */
+/* "delay=1.5s" for people, "delay_ns":1500000000 for programs. */
 static void put_span(struct writer *writer, const char *key, const char *json_key, det_time span)
 {
     char text[DET_DURATION_TEXT];
@@ -118,7 +119,7 @@ static struct det_view view_of(const char *text, size_t size_max)
     return det_view_of(text, strnlen(text, size_max));
 }
 
-/* What a quoted string has between its quotes. */
+/* The inside of a quoted string. */
 static void put_inside(struct det_output *output, struct det_view text)
 {
     char quoted[DET_TASK_REASON_MAX * 6 + 3];
@@ -128,7 +129,7 @@ static void put_inside(struct det_output *output, struct det_view text)
     det_output_append(output, quoted + 1, inner.length - 2);
 }
 
-/* A text for people: quotes stand for themselves, everything else as in a string of JSON. */
+/* A text for people: quotes are not escaped, everything else is as in a JSON string. */
 static void put_text(struct det_output *output, struct det_view text)
 {
     while (text.size > 0) {

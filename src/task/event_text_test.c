@@ -75,7 +75,7 @@ static void a_line_of_json_has_what_belongs_to_the_event(void **state)
         line);
 }
 
-static void an_exit_code_of_0_is_an_exit_code(void **state)
+static void exit_code_zero_is_printed(void **state)
 {
     struct det_task_event event = { .sequence = 1, .has_exit_code = true };
     char line[DET_TASK_EVENT_LINE_MAX];
@@ -89,7 +89,7 @@ static void an_exit_code_of_0_is_an_exit_code(void **state)
     assert_string_equal("[1] backoff_scheduled source=failure", line);
 }
 
-static void what_could_steer_a_terminal_is_escaped(void **state)
+static void event_text_escapes_control_characters(void **state)
 {
     struct det_task_event event = { .sequence = 1, .kind = DET_TASK_EVENT_TASK_ADDED };
     char line[DET_TASK_EVENT_LINE_MAX];
@@ -206,8 +206,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_for_people_has_what_belongs_to_the_event),
         cmocka_unit_test(a_line_of_json_has_what_belongs_to_the_event),
-        cmocka_unit_test(an_exit_code_of_0_is_an_exit_code),
-        cmocka_unit_test(what_could_steer_a_terminal_is_escaped),
+        cmocka_unit_test(exit_code_zero_is_printed),
+        cmocka_unit_test(event_text_escapes_control_characters),
         cmocka_unit_test(the_longest_line_fits),
         cmocka_unit_test(a_small_target_is_cut_and_not_overrun),
         cmocka_unit_test(labels_are_stable_and_different),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* extras.c - what few tasks have: a process to run, dependencies, checks, a schedule. Everything
- * that the spec pointed to is copied. */
+/* extras.c - parts that few tasks have: a process to run, dependencies, checks, a schedule. Copies
+ * everything that the spec points to. */
 #include "task/extras.h"
 
 #include <string.h>
@@ -151,12 +151,12 @@ static bool has_readiness(const struct det_readiness *readiness)
 
 static bool has_schedule(const struct det_schedule *schedule)
 {
-    /* Also one that says only what means nothing by itself: it is refused. */
+    /* Includes a schedule with only dependent fields, which is then refused. */
     return schedule->every || schedule->cron || schedule->from || schedule->missed ||
            schedule->spread || schedule->zone;
 }
 
-bool det_task_extras_is_needed(const struct det_task_spec *spec)
+static bool needs_extras(const struct det_task_spec *spec)
 {
     return spec->process || spec->depends_on_count > 0 || has_readiness(&spec->readiness) ||
            has_schedule(&spec->schedule);
@@ -182,7 +182,7 @@ static int fill(struct det_task *task, const struct det_task_spec *spec, struct 
     if (has_readiness(&spec->readiness))
         copy_readiness(extras, &spec->readiness, &failed);
     if (failed)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: no memory left", spec->name);
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: out of memory", spec->name);
     return has_schedule(&spec->schedule) ? det_plan_open(task, &spec->schedule, reterr) : 0;
 }
 
@@ -191,11 +191,11 @@ int det_task_extras_open(
 {
     int r;
 
-    if (!det_task_extras_is_needed(spec))
+    if (!needs_extras(spec))
         return 0;
     task->extras = DET_NEW(task->tasks->allocator, struct task_extras);
     if (!task->extras)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: no memory left", spec->name);
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: out of memory", spec->name);
     det_arena_init(&task->extras->arena, task->tasks->allocator);
     r = fill(task, spec, reterr);
     if (r < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* group.c - what a group does: the functions that group.fsm names.
+/* group.c - a group of tasks: the functions that group.fsm names.
  *
  *                 failure                swept                 resume
  *     running -------------> restarting -------> paused ------------------> running
@@ -11,15 +11,15 @@
  *        |  stop, hold          swept
  *        +----------> stopping ------> stopped
  *
- * A sweep holds the members from the last to the first: the next one only when the one before it is
- * held. It goes on in turns of its own, whenever a member says that it is held or has left.
+ * A sweep holds the members from the last to the first, each after the one before is held. It
+ * continues in separate turns, whenever a member reports that it is held or has left.
  *
- * Invariants, as group_is_sound() has them
- *   1. the cursor stands on a member or on the head of the list;
- *   2. a culprit is there only while a restart is under way, and then the restart concerns it. */
+ * Invariants, checked by group_is_sound()
+ *   1. the cursor points to a member or to the head of the list;
+ *   2. a culprit is set only during a restart, whose scope includes it. */
 #include <detent/driver/policy.h>
 
-#include "task/tree.h"
+#include "task/task_tree.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,12 +35,12 @@
 #define FSM_SPEC "task/group.fsm"
 #include <detent/fsm/define.h>
 
-/* What comes too late is nobody's fault; what the world can do has been told to the machine. */
+/* A late event is harmless. */
 static void offer(struct group *group, struct group_event event)
 {
     int r;
 
-    if (!group->component.def)
+    if (!det_component_is_supervised(&group->component))
         return;
     r = group_offer(group, event);
     det_assert(r == 0 || r == DET_ERR_UNHANDLED || r == DET_ERR_NO_MEMORY);
@@ -48,7 +48,7 @@ static void offer(struct group *group, struct group_event event)
 
 static enum group_state state_of(const struct group *group)
 {
-    return (enum group_state)group->component.state;
+    return (enum group_state)det_component_state(&group->component);
 }
 
 static void publish(struct group *group, enum det_task_event_kind kind)
@@ -90,7 +90,7 @@ static bool is_nested(const struct group *group, const struct group_event *event
     return group->parent->parent != NULL;
 }
 
-/* To the start. */
+/* Starting. */
 
 static int begin(struct group *group, const struct group_event *event, struct group_event *ret)
 {
@@ -125,7 +125,7 @@ static int resume_members(
     return DET_EFFECT_DONE;
 }
 
-/* To the end. */
+/* Stopping. */
 
 static void set_scope(struct group *group, uint64_t scope_from)
 {
@@ -147,7 +147,7 @@ static int blame(struct group *group, const struct group_event *event, struct gr
     return DET_EFFECT_DONE;
 }
 
-/* One that is concerned already is held in its turn, and starts again with the others. */
+/* A member in the scope is held in its turn, and restarts with the others. */
 static int widen(struct group *group, const struct group_event *event, struct group_event *ret)
 {
     if (group->blamed->order >= group->scope_from)
@@ -164,7 +164,7 @@ static int rewind_all(struct group *group, const struct group_event *event, stru
     return DET_EFFECT_DONE;
 }
 
-/* When it begins anew, by the policy that tasks have by default. */
+/* The restart time, by the default policy of tasks. */
 static void plan_backoff(struct group *group)
 {
     const struct det_backoff *backoff = &group->tasks->defaults.backoff;
@@ -207,7 +207,7 @@ static int give_up(struct group *group, const struct group_event *event, struct 
     return DET_EFFECT_DONE;
 }
 
-static int tell_stopped(
+static int report_stopped(
     struct group *group, const struct group_event *event, struct group_event *ret)
 {
     (void)event;
@@ -216,7 +216,8 @@ static int tell_stopped(
     return DET_EFFECT_DONE;
 }
 
-static int tell_above(struct group *group, const struct group_event *event, struct group_event *ret)
+static int report_above(
+    struct group *group, const struct group_event *event, struct group_event *ret)
 {
     (void)event;
     (void)ret;
@@ -226,7 +227,7 @@ static int tell_above(struct group *group, const struct group_event *event, stru
 
 /* Dispatch. */
 
-/* True when nothing of it runs any more; else it was asked, and will say so. */
+/* True if no part of the member runs; otherwise it was asked to stop, and will report its end. */
 static bool hold(struct member *member)
 {
     struct group *group;
@@ -297,7 +298,7 @@ static bool group_is_sound(const struct group *group)
     return group_is_repairing(state_of(group)) && culprit->order >= group->scope_from;
 }
 
-/* From outside. */
+/* Called from outside. */
 
 int det_group_start(struct group *group, struct det_error *reterr)
 {
@@ -325,10 +326,10 @@ bool det_group_gives_up(const struct group *group)
 
 const char *det_group_state(const struct group *group)
 {
-    return group_state_name(group->component.state);
+    return group_state_name(det_component_state(&group->component));
 }
 
-/* Whether failures of its members mean anything to it now. */
+/* True if failures of its members count now. */
 static bool is_counting(const struct group *group)
 {
     return group->parent && det_tasks_is_open(group->tasks) && group_is_active(state_of(group));
@@ -339,7 +340,7 @@ static const char *name_of(struct member *member)
     return member->is_group ? group_of_member(member)->name : task_of_member(member)->name;
 }
 
-/* "web: exit code 1", at every restart: without the cost of a format. */
+/* "web: exit code 1", at every restart: without the cost of formatting. */
 static void set_reason(struct group *group, struct member *member, const char *reason)
 {
     size_t used;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* group_calls.c - what callers ask about groups, each as one step on the loop: add, stop, start,
- * look. */
+/* group_calls.c - requests about groups, each executed as one step on the loop: add, stop, start,
+ * list. */
 #include <detent/driver/policy.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "task/tree.h"
+#include "base/reserved.h"
+#include "task/task_tree.h"
 
 struct add_group {
     const struct det_task_group_spec *spec;
@@ -23,7 +24,7 @@ void det_group_free(struct group *group)
 {
     struct det_tasks *tasks = group->tasks;
 
-    if (group->component.def)
+    if (det_component_is_supervised(&group->component))
         det_component_forget(&group->component);
     det_intensity_close(group->window);
     det_free(tasks->allocator, group, size_of_group(group->name));
@@ -43,12 +44,12 @@ static int check_name(
     if (det_map_get(&tasks->index.names, spec->name))
         return det_error_set(reterr, DET_ERR_EXISTS, "group %s: a task has this name", spec->name);
     if (det_group_find(tasks, spec->name))
-        return det_error_set(reterr, DET_ERR_EXISTS, "group %s: there is one already", spec->name);
+        return det_error_set(reterr, DET_ERR_EXISTS, "group %s already exists", spec->name);
     if ((unsigned)spec->strategy > DET_STRATEGY_REST_FOR_ONE)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "group %s: there is no strategy %u", spec->name,
+            reterr, DET_ERR_INVALID, "group %s: the strategy %u is unknown", spec->name,
             (unsigned)spec->strategy);
-    return 0;
+    return det_reserved_check(spec->reserved, "a group", reterr);
 }
 
 static struct group *new_group(struct group *parent, const struct det_task_group_spec *spec)
@@ -74,7 +75,7 @@ static struct group *new_group(struct group *parent, const struct det_task_group
     return group;
 }
 
-/* Everything that may fail. */
+/* All operations that may fail. */
 static int prepare(struct group *group, struct det_error *reterr)
 {
     struct det_tasks *tasks = group->tasks;
@@ -87,7 +88,7 @@ static int prepare(struct group *group, struct det_error *reterr)
     if (r < 0)
         return r;
     r = det_map_put(&tasks->tree.group_names, group);
-    return r < 0 ? det_error_set(reterr, r, "group %s: no memory left", group->name) : 0;
+    return r < 0 ? det_error_set(reterr, r, "group %s: out of memory", group->name) : 0;
 }
 
 static int add_below(struct group *parent, const struct add_group *add)
@@ -98,7 +99,7 @@ static int add_below(struct group *parent, const struct add_group *add)
 
     if (!group)
         return det_error_set(
-            add->reterr, DET_ERR_NO_MEMORY, "group %s: no memory left", add->spec->name);
+            add->reterr, DET_ERR_NO_MEMORY, "group %s: out of memory", add->spec->name);
     r = prepare(group, add->reterr);
     if (r < 0) {
         det_group_free(group);
@@ -126,7 +127,7 @@ static int add_group(struct det_tasks *tasks, void *argument)
     parent = spec->parent ? det_group_find(tasks, spec->parent) : tasks->tree.root;
     if (!parent)
         return det_error_set(
-            add->reterr, DET_ERR_NOT_FOUND, "group %s: there is no group %s; add that first",
+            add->reterr, DET_ERR_NOT_FOUND, "group %s: the group %s does not exist; add it first",
             spec->name, spec->parent);
     if (parent->depth >= DET_TASK_GROUP_DEPTH_MAX)
         return det_error_set(
@@ -173,12 +174,12 @@ int det_tasks_group_start(struct det_tasks *tasks, const char *group)
     return det_tasks_call(tasks, true, run_by_name, &call);
 }
 
-struct look {
+struct reading {
     int (*each)(void *user, const struct det_task_group_info *info);
     void *user;
 };
 
-static int show(const struct group *group, const struct look *look)
+static int show(const struct group *group, const struct reading *reading)
 {
     struct det_task_group_info info = {
         .name = group->name,
@@ -192,10 +193,10 @@ static int show(const struct group *group, const struct look *look)
         .reason = group->reason,
     };
 
-    return look->each(look->user, &info);
+    return reading->each(reading->user, &info);
 }
 
-static int look_at_groups(struct det_tasks *tasks, void *argument)
+static int inspect_groups(struct det_tasks *tasks, void *argument)
 {
     int r = 0;
 
@@ -209,7 +210,7 @@ int det_tasks_each_group(
     struct det_tasks *tasks, int (*each)(void *user, const struct det_task_group_info *info),
     void *user)
 {
-    struct look look = { .each = each, .user = user };
+    struct reading reading = { .each = each, .user = user };
 
-    return det_tasks_call(tasks, true, look_at_groups, &look);
+    return det_tasks_call(tasks, true, inspect_groups, &reading);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* group_test.c - groups within groups, and groups that are stopped and started by hand. */
+/* group_test.c - groups within groups, and groups that are stopped and started manually. */
 #include "task/tree_test.h"
 
 static struct stage stage;
@@ -18,7 +18,7 @@ static void open_nested(enum det_strategy outer)
     stage_expect(&stage, "G:top G:in +a +x +y +z");
 }
 
-static void a_group_that_fails_within_one_for_one_begins_anew_by_itself(void **state)
+static void group_failing_within_one_for_one_restarts_alone(void **state)
 {
     (void)state;
     open_nested(DET_STRATEGY_ONE_FOR_ONE);
@@ -31,7 +31,7 @@ static void a_group_that_fails_within_one_for_one_begins_anew_by_itself(void **s
     stage_close(&stage);
 }
 
-static void the_window_of_a_group_that_began_anew_is_empty(void **state)
+static void restarted_group_has_an_empty_intensity_window(void **state)
 {
     (void)state;
     open_nested(DET_STRATEGY_ONE_FOR_ONE);
@@ -44,7 +44,7 @@ static void the_window_of_a_group_that_began_anew_is_empty(void **state)
     stage_close(&stage);
 }
 
-static void a_group_that_fails_within_all_for_one_takes_all_with_it(void **state)
+static void group_failing_within_all_for_one_restarts_all(void **state)
 {
     (void)state;
     open_nested(DET_STRATEGY_ALL_FOR_ONE);
@@ -70,7 +70,7 @@ static void a_task_of_the_outer_group_takes_the_inner_one_with_it(void **state)
     stage_close(&stage);
 }
 
-static void a_restart_within_is_given_up_for_one_above(void **state)
+static void outer_group_restart_replaces_an_inner_one(void **state)
 {
     (void)state;
     stage_open(&stage);
@@ -89,7 +89,7 @@ static void a_restart_within_is_given_up_for_one_above(void **state)
     stage_close(&stage);
 }
 
-static void failures_go_up_until_the_top_has_failed(void **state)
+static void group_failures_escalate_to_the_top(void **state)
 {
     (void)state;
     stage_open(&stage);
@@ -131,7 +131,7 @@ static void a_group_is_stopped_in_reverse_order_and_started_again(void **state)
     stage_close(&stage);
 }
 
-static void what_was_stopped_by_hand_stays_so_when_the_group_above_begins_anew(void **state)
+static void manually_stopped_group_stays_stopped_on_outer_restart(void **state)
 {
     (void)state;
     open_nested(DET_STRATEGY_ALL_FOR_ONE);
@@ -195,7 +195,7 @@ static void tasks_and_groups_that_come_while_it_is_stopped_wait_for_its_start(vo
     stage_close(&stage);
 }
 
-static void nobody_of_a_closed_group_gets_a_permit(void **state)
+static void members_of_a_closed_group_get_no_permit(void **state)
 {
     (void)state;
     assert_int_equal(
@@ -216,18 +216,18 @@ static void nobody_of_a_closed_group_gets_a_permit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_group_that_fails_within_one_for_one_begins_anew_by_itself),
-        cmocka_unit_test(the_window_of_a_group_that_began_anew_is_empty),
-        cmocka_unit_test(a_group_that_fails_within_all_for_one_takes_all_with_it),
+        cmocka_unit_test(group_failing_within_one_for_one_restarts_alone),
+        cmocka_unit_test(restarted_group_has_an_empty_intensity_window),
+        cmocka_unit_test(group_failing_within_all_for_one_restarts_all),
         cmocka_unit_test(a_task_of_the_outer_group_takes_the_inner_one_with_it),
-        cmocka_unit_test(a_restart_within_is_given_up_for_one_above),
-        cmocka_unit_test(failures_go_up_until_the_top_has_failed),
+        cmocka_unit_test(outer_group_restart_replaces_an_inner_one),
+        cmocka_unit_test(group_failures_escalate_to_the_top),
         cmocka_unit_test(a_group_is_stopped_in_reverse_order_and_started_again),
-        cmocka_unit_test(what_was_stopped_by_hand_stays_so_when_the_group_above_begins_anew),
+        cmocka_unit_test(manually_stopped_group_stays_stopped_on_outer_restart),
         cmocka_unit_test(a_start_in_the_middle_of_a_stop_comes_after_it),
         cmocka_unit_test(a_group_that_waits_for_its_next_try_can_be_stopped_and_started),
         cmocka_unit_test(tasks_and_groups_that_come_while_it_is_stopped_wait_for_its_start),
-        cmocka_unit_test(nobody_of_a_closed_group_gets_a_permit),
+        cmocka_unit_test(members_of_a_closed_group_get_no_permit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

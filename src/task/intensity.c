@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* intensity.c - how often something restarted lately, exactly.
+/* intensity.c - counts recent restarts exactly.
  *
  *      oldest              next = oldest once it is full
  *        v                   v
@@ -9,9 +9,9 @@
  *
  * Invariants:
  *   1. The ring holds the times of the last `used` restarts, in order; used <= limit.
- *   2. A restart is one too many exactly when the one `limit` before it still counts: so only the
- *      oldest of a full ring is ever looked at.
- *   3. What no longer counts stays in the ring until it is overwritten; nothing is ever moved. */
+ *   2. A restart exceeds the limit exactly when the one `limit` before it is still in the window:
+ *      so only the oldest of a full ring is checked.
+ *   3. Expired times stay in the ring until they are overwritten; no element moves. */
 #include <detent/driver/policy.h>
 #include <detent/policy.h>
 
@@ -26,11 +26,11 @@ struct det_intensity_window {
     det_time span;
     uint32_t limit;
     uint32_t used;
-    uint32_t next; /* where the next time goes */
+    uint32_t next; /* index for the next time */
     det_time *times;
 };
 
-/* The time number `index` of those in the ring, the oldest first. */
+/* The time with this index, the oldest first. */
 static det_time time_at(const struct det_intensity_window *window, uint32_t index)
 {
     uint32_t oldest = window->used < window->limit ? 0 : window->next;
@@ -65,7 +65,7 @@ int det_intensity_open(
         return det_error_set(reterr, DET_ERR_INVALID, "the window of an intensity is negative");
     window = DET_NEW(allocator, struct det_intensity_window);
     if (!window)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     *window = (struct det_intensity_window){
         .allocator = allocator,
         .span = intensity->window ? intensity->window : WINDOW_DEFAULT,
@@ -74,7 +74,7 @@ int det_intensity_open(
     };
     if (!window->times) {
         DET_DELETE(allocator, window);
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     }
     *ret = window;
     return 0;
@@ -106,7 +106,7 @@ uint32_t det_intensity_count(const struct det_intensity_window *window, det_time
     uint32_t below = 0, above = window->used;
 
     assert_window(window, now);
-    /* Those before `below` no longer count, those from `above` on do. */
+    /* Times before `below` have expired, those from `above` on count. */
     while (below < above) {
         uint32_t middle = below + (above - below) / 2;
 

@@ -16,7 +16,7 @@ static struct det_intensity_window *open_window(uint32_t count, det_time span)
     return window;
 }
 
-static void as_many_as_are_allowed_and_one_too_many(void **state)
+static void intensity_allows_its_limit_and_refuses_one_more(void **state)
 {
     struct det_intensity_window *window = open_window(0, 0);
 
@@ -31,7 +31,7 @@ static void as_many_as_are_allowed_and_one_too_many(void **state)
     det_intensity_close(window);
 }
 
-static void a_restart_counts_until_the_window_has_passed(void **state)
+static void restart_is_counted_until_the_window_passes(void **state)
 {
     struct det_intensity_window *window = open_window(1, 10 * DET_SECOND);
 
@@ -48,7 +48,7 @@ static void a_restart_counts_until_the_window_has_passed(void **state)
     det_intensity_close(window);
 }
 
-static void a_window_without_end_never_forgets(void **state)
+static void endless_intensity_window_never_forgets(void **state)
 {
     struct det_intensity_window *window = open_window(2, DET_NEVER);
 
@@ -114,7 +114,7 @@ static void run_model(struct model *model, uint32_t limit, det_time span, uint64
     det_intensity_close(window);
 }
 
-static void it_agrees_with_a_list_of_all_restarts(void **state)
+static void intensity_window_matches_a_list_of_all_restarts(void **state)
 {
     static struct model model;
     uint64_t seed = 3;
@@ -145,14 +145,14 @@ static void fill(uint32_t count)
     det_intensity_close(window);
 }
 
-static void a_hundred_or_a_million_are_counted_alike(void **state)
+static void large_restart_counts_are_exact(void **state)
 {
     (void)state;
     for (uint32_t count = 100; count <= DET_INTENSITY_MAX; count *= 10)
         fill(count);
 }
 
-static void what_cannot_be_counted_is_refused(void **state)
+static void invalid_intensity_is_refused(void **state)
 {
     const struct det_intensity many = { .count = DET_INTENSITY_MAX + 1 };
     const struct det_intensity negative = { .window = -1 };
@@ -184,7 +184,7 @@ static int open_and_note(struct det_test_memory *memory, void *argument)
     return 0;
 }
 
-static void without_memory_nothing_is_left_behind(void **state)
+static void intensity_window_survives_every_failed_allocation(void **state)
 {
     struct det_intensity intensity = { 0 };
 
@@ -197,7 +197,7 @@ static void go_back(void *argument)
     (void)det_intensity_note(argument, 4);
 }
 
-static void time_that_goes_back_is_the_programmers_mistake(void **state)
+static void intensity_time_going_back_aborts(void **state)
 {
     struct det_intensity_window *window = open_window(2, 10);
 
@@ -210,15 +210,15 @@ static void time_that_goes_back_is_the_programmers_mistake(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(as_many_as_are_allowed_and_one_too_many),
-        cmocka_unit_test(a_restart_counts_until_the_window_has_passed),
-        cmocka_unit_test(a_window_without_end_never_forgets),
+        cmocka_unit_test(intensity_allows_its_limit_and_refuses_one_more),
+        cmocka_unit_test(restart_is_counted_until_the_window_passes),
+        cmocka_unit_test(endless_intensity_window_never_forgets),
         cmocka_unit_test(clearing_forgets_all),
-        cmocka_unit_test(it_agrees_with_a_list_of_all_restarts),
-        cmocka_unit_test(a_hundred_or_a_million_are_counted_alike),
-        cmocka_unit_test(what_cannot_be_counted_is_refused),
-        cmocka_unit_test(without_memory_nothing_is_left_behind),
-        cmocka_unit_test(time_that_goes_back_is_the_programmers_mistake),
+        cmocka_unit_test(intensity_window_matches_a_list_of_all_restarts),
+        cmocka_unit_test(large_restart_counts_are_exact),
+        cmocka_unit_test(invalid_intensity_is_refused),
+        cmocka_unit_test(intensity_window_survives_every_failed_allocation),
+        cmocka_unit_test(intensity_time_going_back_aborts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

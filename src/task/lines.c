@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lines.c - cuts a stream into lines, counts what was dropped, and says how much may pass.
+/* lines.c - splits a stream into lines, counts dropped bytes, and limits the throughput.
  *
  * Invariants of struct det_lines between calls
  *   1. size <= DET_LINE_MAX + 1, and DET_LINE_MAX + 1 only when the last byte is a CR.
- *   2. While it skips nothing is pending. */
+ *   2. While it skips, there is no unfinished line. */
 #include <string.h>
 
 #include "base/assert.h"
 #include "task/lines.h"
 
-/* More than any pipe gives. */
+/* More than any pipe provides. */
 #define PER_SECOND_MAX (UINT64_C(1) << 42)
 
 static void emit(struct det_lines *lines, const char *text, size_t size, bool is_cut)
@@ -33,7 +33,7 @@ static size_t without_cr(const char *text, size_t size)
     return size && text[size - 1] == '\r' ? size - 1 : size;
 }
 
-/* Hands out a full piece and keeps what is more than that. */
+/* Passes on a full piece and keeps the rest. */
 static void emit_piece(struct det_lines *lines)
 {
     emit(lines, lines->pending, DET_LINE_MAX, true);
@@ -61,7 +61,7 @@ static void append(struct det_lines *lines, const char *data, size_t size)
 
 static void finish(struct det_lines *lines, const char *data, size_t size)
 {
-    /* Most lines come whole: they need not be copied. */
+    /* Most lines arrive whole: they need not be copied. */
     if (lines->size == 0 && without_cr(data, size) <= DET_LINE_MAX) {
         emit(lines, data, without_cr(data, size), false);
         return;
@@ -92,7 +92,7 @@ void det_lines_feed(struct det_lines *lines, const char *data, size_t size)
     det_assert(lines->size <= sizeof lines->pending && (!lines->is_skipping || !lines->size));
 }
 
-/* At most a CR is more than a line, and it belongs to no line that was cut. */
+/* Only a CR can exceed a line, and it belongs to no cut line. */
 static void emit_pending(struct det_lines *lines, bool is_cut)
 {
     emit(lines, lines->pending, without_cr(lines->pending, lines->size), is_cut);
@@ -138,7 +138,7 @@ static void refill(struct det_throttle *throttle, det_time now)
         throttle->left += seconds * throttle->per_second;
 }
 
-/* A part that is in one line, with its end or without. */
+/* A part within one line, with its end or without. */
 static void take_part(
     struct det_lines *lines, struct det_throttle *throttle, const char *data, size_t size)
 {

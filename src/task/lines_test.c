@@ -8,7 +8,7 @@
 
 #define DIARY_MAX 65536
 
-/* What was handed out: "text|" for a line, "text+" for a piece, "<7>" before what was dropped. */
+/* The delivered lines: "text|" for a line, "text+" for a piece, "<7>" for 7 dropped bytes. */
 struct diary {
     char text[DIARY_MAX];
     size_t size;
@@ -68,7 +68,7 @@ static void drop(const char *text)
     det_lines_drop(&diary.lines, text, strlen(text));
 }
 
-static void lines_are_the_same_however_their_bytes_come(void **state)
+static void lines_are_independent_of_the_input_chunks(void **state)
 {
     const char *text = "one\n\ntwo\r\n\r\nthr\ree\n \r\r\nlast";
 
@@ -85,7 +85,7 @@ static void lines_are_the_same_however_their_bytes_come(void **state)
     }
 }
 
-static void a_stream_that_ends_with_a_line_has_no_other(void **state)
+static void stream_ending_with_a_newline_has_no_further_line(void **state)
 {
     (void)state;
     feed("a\n");
@@ -149,7 +149,7 @@ static void a_cr_in_a_long_line_stays_in_it(void **state)
     assert_string_equal("|", diary.text + DET_LINE_MAX);
 }
 
-static void what_is_dropped_is_counted_with_the_next_line(void **state)
+static void dropped_bytes_are_counted_with_the_next_line(void **state)
 {
     (void)state;
     feed("one\ntw");
@@ -162,7 +162,7 @@ static void what_is_dropped_is_counted_with_the_next_line(void **state)
     assert_string_equal("one|tw+<11>three|four|<2>six|", diary.text);
 }
 
-static void what_is_dropped_at_the_end_is_told_without_a_line(void **state)
+static void bytes_dropped_at_the_end_are_reported_without_a_line(void **state)
 {
     (void)state;
     feed("one");
@@ -217,7 +217,7 @@ static void random_feeds_and_drops_lose_no_byte(void **state)
             total -= strtoull(at + 1, NULL, 10);
         total -= *at == 'x' || *at == '|';
     }
-    /* The last line may have had no end of its own. */
+    /* The last line may have had no newline. */
     assert_true(total == 0 || total == UINT64_MAX);
     assert_true(ends > 100);
 }
@@ -227,7 +227,7 @@ static void feed_within(struct det_throttle *throttle, const char *text, det_tim
     det_lines_feed_within(&diary.lines, throttle, text, strlen(text), now);
 }
 
-static void lines_over_the_limit_are_dropped_whole_and_told_once_a_second(void **state)
+static void lines_over_the_rate_are_dropped_and_reported_each_second(void **state)
 {
     struct det_throttle throttle;
 
@@ -263,7 +263,7 @@ static void a_line_without_an_end_is_cut_when_nothing_is_left(void **state)
 }
 
 /* 1 KiB a second, and a process that writes 1 MiB in lines. */
-static void the_average_holds_and_no_line_is_torn(void **state)
+static void throttle_keeps_the_average_and_whole_lines(void **state)
 {
     struct det_throttle throttle;
     uint64_t seed = 7;
@@ -284,7 +284,7 @@ static void the_average_holds_and_no_line_is_torn(void **state)
     assert_true(diary.bytes >= 9 * 1024);
 }
 
-static void a_limit_without_bounds_lets_all_pass(void **state)
+static void unlimited_throttle_passes_every_line(void **state)
 {
     struct det_throttle throttle;
 
@@ -298,19 +298,18 @@ static void a_limit_without_bounds_lets_all_pass(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(lines_are_the_same_however_their_bytes_come, begin),
-        cmocka_unit_test_setup(a_stream_that_ends_with_a_line_has_no_other, begin),
+        cmocka_unit_test_setup(lines_are_independent_of_the_input_chunks, begin),
+        cmocka_unit_test_setup(stream_ending_with_a_newline_has_no_further_line, begin),
         cmocka_unit_test_setup(a_long_line_comes_in_pieces_and_only_the_last_is_not_cut, begin),
         cmocka_unit_test_setup(a_cr_in_a_long_line_stays_in_it, begin),
-        cmocka_unit_test_setup(what_is_dropped_is_counted_with_the_next_line, begin),
-        cmocka_unit_test_setup(what_is_dropped_at_the_end_is_told_without_a_line, begin),
+        cmocka_unit_test_setup(dropped_bytes_are_counted_with_the_next_line, begin),
+        cmocka_unit_test_setup(bytes_dropped_at_the_end_are_reported_without_a_line, begin),
         cmocka_unit_test_setup(any_bytes_pass_as_they_are, begin),
         cmocka_unit_test_setup(random_feeds_and_drops_lose_no_byte, begin),
-        cmocka_unit_test_setup(
-            lines_over_the_limit_are_dropped_whole_and_told_once_a_second, begin),
+        cmocka_unit_test_setup(lines_over_the_rate_are_dropped_and_reported_each_second, begin),
         cmocka_unit_test_setup(a_line_without_an_end_is_cut_when_nothing_is_left, begin),
-        cmocka_unit_test_setup(the_average_holds_and_no_line_is_torn, begin),
-        cmocka_unit_test_setup(a_limit_without_bounds_lets_all_pass, begin),
+        cmocka_unit_test_setup(throttle_keeps_the_average_and_whole_lines, begin),
+        cmocka_unit_test_setup(unlimited_throttle_passes_every_line, begin),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

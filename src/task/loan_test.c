@@ -6,7 +6,7 @@
 
 #define SEEDS 200
 
-static int say_ready(struct det_task_context *context, void *argument)
+static int print_ready(struct det_task_context *context, void *argument)
 {
     (void)argument;
     det_task_ready(context);
@@ -21,7 +21,7 @@ static void a_function_may_say_that_it_is_ready_and_return(void **unused)
         struct lab *lab = lab_open_seed(seed, NULL);
         struct det_task_spec spec = {
             .name = "one",
-            .function = say_ready,
+            .function = print_ready,
             .policy = lab_once,
             .readiness = { .by = DET_READY_BY_NOTIFY },
         };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* log_subscriber.c - each event as a line through a function of the caller's. */
+/* log_subscriber.c - passes each event as a line to a function of the caller. */
 #include <detent/bus.h>
 
 static int write_event(void *user, const struct det_task_event *event)
@@ -20,7 +20,7 @@ static int write_event(void *user, const struct det_task_event *event)
 
 struct det_subscriber det_task_log_subscriber(const struct det_task_log_writer *writer)
 {
-    /* A subscriber's `user` may be written to, and this one is not. */
+    /* The `user` of a subscriber is not const, but this one is only read. */
     union {
         const void *borrowed;
         void *user;

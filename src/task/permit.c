@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* permit.c - how many attempts run at the same time: a line, first come first served.
+/* permit.c - limits concurrent attempts: a line, first come first served.
  *
  * A function needs a thread of the pool beside its permit. The pool grows up to pool_threads; then
- * functions wait, which is published once (POOL_EXHAUSTED) and shown of each. They stand in a line
- * of their own, so that nobody waits behind one for whom there is no thread; between the two heads
- * the one who came first goes first. */
+ * functions wait, which is published once (POOL_EXHAUSTED) and listed for each. Functions have
+ * their own line, so that other tasks do not wait for a thread; of the two heads the earlier one
+ * goes first. */
 #include "task/registry.h"
 
 #include <stdio.h>
@@ -34,8 +34,8 @@ static bool has_permit_left(const struct det_tasks *tasks)
            tasks->permits.used < tasks->options.concurrent_max;
 }
 
-/* The pool grows as it is needed. A thread that the system does not give is asked for again with
- * the next one who could use it. */
+/* The pool grows on demand. A thread that the system refuses is requested again with the next
+ * function that needs it. */
 static bool has_thread_left(struct det_tasks *tasks)
 {
     if (tasks->permits.pool_used < tasks->permits.pool_size)
@@ -68,18 +68,18 @@ static struct det_task *head_of(struct det_list *line)
     return det_list_is_empty(line) ? NULL : DET_CONTAINER(line->next, struct det_task, line);
 }
 
-/* The first of those who could run; NULL: nobody could. */
+/* The first task that can run; NULL: none. */
 static struct det_task *first_in_line(struct det_tasks *tasks)
 {
     struct det_task *function = head_of(&tasks->permits.pool_line);
     struct det_task *other = head_of(&tasks->permits.line);
 
-    /* Asked only for one who waits: the pool may grow by it. */
+    /* Called only for a waiting function: the pool may grow by it. */
     if (function && !has_thread_left(tasks))
         function = NULL;
     if (!function || !other)
         return function ? function : other;
-    /* Tickets wrap around; the two are never so far apart. */
+    /* Tickets wrap around; two of them are never that far apart. */
     return (int32_t)(function->ticket - other->ticket) < 0 ? function : other;
 }
 
@@ -133,8 +133,8 @@ void det_permit_obstacle(const struct det_task *task, char *target, size_t size)
         det_is_or_are(used), names, of);
 }
 
-/* Once, until nobody waits for a thread any more. */
-static void tell_exhausted(struct det_task *task)
+/* Published once, until no function waits for a thread. */
+static void report_exhausted(struct det_task *task)
 {
     DET_UNSET struct det_task_event event;
     struct det_tasks *tasks = task->tasks;
@@ -159,7 +159,7 @@ bool det_permit_ask(struct det_task *task)
     struct det_list *line = line_of(task);
 
     det_assert(!task->has_permit && det_list_is_empty(&task->line));
-    /* Nobody overtakes, also not in the moment in which one who runs has given its permit back. */
+    /* No task overtakes another, not even at the moment when a permit is returned. */
     if (has_permit_left(tasks) && det_list_is_empty(line) && !first_in_line(tasks) &&
         (task->kind != TASK_FUNCTION || has_thread_left(tasks))) {
         take_permit(task);
@@ -167,7 +167,7 @@ bool det_permit_ask(struct det_task *task)
     }
     task->ticket = tasks->permits.next_ticket++;
     det_list_append(line, &task->line);
-    tell_exhausted(task);
+    report_exhausted(task);
     if (has_permit_left(tasks))
         det_tasks_settle_soon(tasks);
     return false;
@@ -203,7 +203,7 @@ void det_permits_grant(struct det_tasks *tasks)
     while (has_permit_left(tasks) && !det_bus_is_crowded(tasks->bus) &&
            (task = first_in_line(tasks))) {
         det_list_remove(&task->line);
-        /* Its group may have been closed, or a dependency lost, while it stood in line. */
+        /* Its group may have been closed, or a dependency lost, while it waited in line. */
         if (!det_tree_allows(task)) {
             det_actor_hold(task);
             continue;

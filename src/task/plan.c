@@ -4,10 +4,10 @@
 /* plan.c - when a task runs again: backoff after a failure, rest after a success, or the times of
  * its schedule.
  *
- * A pause ends at `task->deadline` on the monotonic clock. A schedule speaks of wall time, so its
- * pause has no deadline; a timer on the wall clock sets it when the time has come. If that has not
- * come though the monotonic clock says so, the wall clock was set back: then the schedule is asked
- * again, so that it does not stand still for as long as that. */
+ * A pause ends at `task->deadline` on the monotonic clock. A schedule uses wall time, so its pause
+ * has no deadline; a timer on the wall clock sets it when the time has come. If the monotonic clock
+ * reaches the expected time first, the wall clock was set back: the schedule is then evaluated
+ * again, so that it does not stall. */
 #include <detent/driver/loop.h>
 #include <detent/driver/policy.h>
 #include <detent/driver/schedule.h>
@@ -20,19 +20,19 @@
 #include "base/unset.h"
 
 /* The timer of the wall clock comes first, if both clocks agree. */
-#define LOOK_LATER    DET_SECOND
+#define CHECK_LATER   DET_SECOND
 #define SHORTAGE_SPAN DET_SECOND /* up to twice that */
 
 struct plan {
     struct det_timetable table;
     struct det_timer timer;
-    det_time last;    /* wall: the time that was run, or let pass, last; 0: none */
-    det_time due;     /* wall: the one that comes */
-    det_time look_at; /* monotonic: when it should have come */
-    uint32_t told;    /* how many since `last` were told to be missed */
+    det_time last;     /* wall: the last time that was run or skipped; 0: none */
+    det_time due;      /* wall: the next time */
+    det_time due_at;   /* monotonic: the expected time of `due` */
+    uint32_t reported; /* number of missed times reported since `last` */
 };
 
-/* A run that was stable for long enough ends the streak, even if it failed in the end. */
+/* A sufficiently long run ends the streak, even if it failed in the end. */
 static uint32_t streak(const struct det_task *task)
 {
     det_time ran = det_loop_now(task->tasks->loop) - task->times.started_at;
@@ -110,8 +110,8 @@ int det_plan_backoff(struct det_task *task)
     return 0;
 }
 
-/* An attempt that our own process had no descriptor, process or memory for: it is no failure of the
- * task, counts for nothing, and is tried again at a steady pace. */
+/* An attempt for which our own process lacks descriptors, processes or memory is not a failure of
+ * the task: it does not count, and is retried at a steady pace. */
 int det_plan_put_off(struct det_task *task)
 {
     det_time delay =
@@ -125,7 +125,7 @@ int det_plan_put_off(struct det_task *task)
     return 0;
 }
 
-static void tell_missed(struct det_task *task, uint32_t missed)
+static void report_missed(struct det_task *task, uint32_t missed)
 {
     DET_UNSET struct det_task_event event;
 
@@ -134,7 +134,7 @@ static void tell_missed(struct det_task *task, uint32_t missed)
     det_tasks_publish(task->tasks, &event);
 }
 
-/* Arms the next of its times. Needs no memory while the timer is set, or has just run. */
+/* Arms the next time. Needs no memory while the timer is set, or has just run. */
 static int arm(struct det_task *task, struct plan *plan, det_time now, uint32_t *ret_missed)
 {
     struct det_loop *loop = task->tasks->loop;
@@ -142,27 +142,27 @@ static int arm(struct det_task *task, struct plan *plan, det_time now, uint32_t 
 
     plan->due = det_timetable_next(&plan->table, plan->last, now, ret_missed);
     span = plan->due > now ? det_add_time(plan->due, -now) : 0;
-    plan->look_at = det_add_time(det_loop_now(loop), det_add_time(span, LOOK_LATER));
+    plan->due_at = det_add_time(det_loop_now(loop), det_add_time(span, CHECK_LATER));
     return det_loop_timer_set_wall(loop, &plan->timer, plan->due);
 }
 
-/* A run by hand, say, makes it ask again: what was told is not told twice. */
+/* A manual run, for example, evaluates the schedule again: missed times are reported once. */
 static int wait_for_time(struct det_task *task, struct plan *plan, uint32_t missed, det_time now)
 {
     uint32_t since_last = 0;
     int r;
 
     r = arm(task, plan, now, &since_last);
-    if (since_last > plan->told) {
-        missed += since_last - plan->told;
-        plan->told = since_last;
+    if (since_last > plan->reported) {
+        missed += since_last - plan->reported;
+        plan->reported = since_last;
     }
     if (missed > 0)
-        tell_missed(task, missed);
+        report_missed(task, missed);
     return r;
 }
 
-/* A time that came while the machine slept may be over already. */
+/* A time that came while the machine slept may have expired already. */
 static void on_time(void *argument)
 {
     struct det_task *task = argument;
@@ -171,16 +171,16 @@ static void on_time(void *argument)
     bool is_over = det_timetable_is_over(&plan->table, plan->due, now);
 
     plan->last = plan->due;
-    plan->told = 0;
-    /* The timer that has just run has left its room in the heap: this cannot fail. */
+    plan->reported = 0;
+    /* The timer that has just run keeps its place in the heap: this cannot fail. */
     if (is_over && wait_for_time(task, plan, 1, now) == 0)
         return;
     task->times.deadline = 0;
     det_component_wake(&task->component);
 }
 
-/* Also with a schedule a pause has an end on the monotonic clock, if only to look at the other. */
-det_time det_plan_look(struct det_task *task)
+/* Also with a schedule a pause has an end on the monotonic clock, to check the wall clock. */
+det_time det_plan_check(struct det_task *task)
 {
     struct plan *plan = task->extras ? task->extras->plan : NULL;
     det_time now;
@@ -188,12 +188,12 @@ det_time det_plan_look(struct det_task *task)
 
     if (!plan || task->times.deadline != DET_NEVER)
         return task->times.deadline;
-    if (plan->look_at > det_loop_now(task->tasks->loop))
-        return plan->look_at;
+    if (plan->due_at > det_loop_now(task->tasks->loop))
+        return plan->due_at;
     now = det_world_now(task->tasks->world, DET_CLOCK_WALL);
     r = arm(task, plan, now, NULL);
     det_assert(r == 0);
-    return plan->look_at;
+    return plan->due_at;
 }
 
 static int rest_until_time(struct det_task *task, struct plan *plan)
@@ -206,13 +206,13 @@ static int rest_until_time(struct det_task *task, struct plan *plan)
         return r;
     if (task->attempts.number > 0)
         publish_delay(task, DET_BACKOFF_AFTER_SUCCESS, plan->due > now ? plan->due - now : 0);
-    /* A run at its time is no restart. */
+    /* A scheduled run is not a restart. */
     pause_for(task, 0);
     task->times.deadline = DET_NEVER;
     return 0;
 }
 
-/* An interval begins at the end of the attempt; the floor under it at its start. */
+/* An interval starts at the end of the attempt; the minimum below it at its start. */
 int det_plan_rest(struct det_task *task)
 {
     det_time interval = task->policy->interval;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* plan_test.c - the times of a schedule, when a task is also run by hand, when its group begins
- * anew, and when the clock is set. */
+/* plan_test.c - the times of a schedule, when a task is also run manually, when its group begins
+ * again, and when the clock is set. */
 #include "task/edge_test.h"
 
 static const struct det_schedule hourly = { .every = DET_HOUR };
 
-static void a_run_by_hand_is_beside_the_schedule(void **state)
+static void manual_run_does_not_shift_the_schedule(void **state)
 {
     static struct fixture f;
     det_task_id id;
@@ -24,7 +24,7 @@ static void a_run_by_hand_is_beside_the_schedule(void **state)
     close_all(&f);
 }
 
-static void a_group_that_begins_anew_loses_no_time_of_a_schedule(void **state)
+static void group_restart_loses_no_scheduled_time(void **state)
 {
     static struct fixture f;
 
@@ -64,7 +64,7 @@ static int long_at_first(struct det_task_context *context, void *argument)
     return DET_STEP_DONE;
 }
 
-static void what_was_missed_is_told_once_also_after_a_run_by_hand(void **state)
+static void missed_times_are_reported_once_even_after_a_manual_run(void **state)
 {
     static struct fixture f;
     uint64_t missed = 0;
@@ -103,7 +103,7 @@ static void a_clock_that_is_set_back_does_not_stop_a_schedule(void **state)
     close_all(&f);
 }
 
-static void a_clock_that_is_set_back_a_little_repeats_no_time(void **state)
+static void clock_set_back_slightly_repeats_no_run(void **state)
 {
     static struct fixture f;
 
@@ -120,7 +120,7 @@ static void a_clock_that_is_set_back_a_little_repeats_no_time(void **state)
     close_all(&f);
 }
 
-static void a_schedule_that_says_only_half_is_refused(void **state)
+static void incomplete_schedule_is_refused(void **state)
 {
     static struct fixture f;
     struct det_task_spec spec = { .name = "half", .step = count, .schedule.spread = DET_SECOND };
@@ -134,12 +134,12 @@ static void a_schedule_that_says_only_half_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_by_hand_is_beside_the_schedule),
-        cmocka_unit_test(a_group_that_begins_anew_loses_no_time_of_a_schedule),
-        cmocka_unit_test(what_was_missed_is_told_once_also_after_a_run_by_hand),
+        cmocka_unit_test(manual_run_does_not_shift_the_schedule),
+        cmocka_unit_test(group_restart_loses_no_scheduled_time),
+        cmocka_unit_test(missed_times_are_reported_once_even_after_a_manual_run),
         cmocka_unit_test(a_clock_that_is_set_back_does_not_stop_a_schedule),
-        cmocka_unit_test(a_clock_that_is_set_back_a_little_repeats_no_time),
-        cmocka_unit_test(a_schedule_that_says_only_half_is_refused),
+        cmocka_unit_test(clock_set_back_slightly_repeats_no_run),
+        cmocka_unit_test(incomplete_schedule_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

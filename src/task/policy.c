@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* policy.c - what a policy comes to: its own words, else the defaults, else ours. */
+/* policy.c - resolves a policy: its own fields, else the defaults, else the built-in ones. */
 #include <detent/driver/policy.h>
 #include <detent/policy.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-/* What policy.h says of a zero. */
+/* The defaults documented in policy.h. */
 static const struct det_policy built_in = {
     .restart = DET_RESTART_ON_FAILURE,
     .retries_max = DET_RETRIES_UNLIMITED,
@@ -77,14 +77,14 @@ static int check_backoff(const struct det_backoff *backoff, struct det_error *re
 {
     char first[DET_DURATION_TEXT], max[DET_DURATION_TEXT];
 
-    /* Written so that a NaN is refused as well. */
+    /* Also refuses a NaN. */
     if (!(backoff->factor >= 1 && backoff->factor <= DBL_MAX))
         return det_error_set(
             reterr, DET_ERR_INVALID, "the factor is %g; it is a finite number, at least 1",
             backoff->factor);
     if ((unsigned)backoff->jitter > DET_JITTER_DECORRELATED)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "there is no jitter number %d", (int)backoff->jitter);
+            reterr, DET_ERR_INVALID, "the jitter %d is unknown", (int)backoff->jitter);
     if (backoff->first > backoff->max)
         return det_error_set(
             reterr, DET_ERR_INVALID,
@@ -94,8 +94,8 @@ static int check_backoff(const struct det_backoff *backoff, struct det_error *re
     return 0;
 }
 
-/* An inherited delay yields to the one that was given: who sets only `max` need not know what
- * `first` is elsewhere. */
+/* An inherited delay is adjusted to a given one, so that it is possible to set only `max`, without
+ * knowledge of the inherited `first`. */
 static void fit_backoff(const struct det_backoff *given, struct det_backoff *resolved)
 {
     if (resolved->first <= resolved->max || resolved->max < 0)
@@ -124,7 +124,7 @@ int det_policy_resolve(
         resolved.interval = 0;
     if ((unsigned)resolved.restart > DET_RESTART_ALWAYS)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "there is no restart number %d", (int)resolved.restart);
+            reterr, DET_ERR_INVALID, "the restart %d is unknown", (int)resolved.restart);
     r = check_times(&resolved, reterr);
     if (r == 0)
         r = check_backoff(&resolved.backoff, reterr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* policy_test.c - who inherits what from whom, and which policies are refused. */
+/* policy_test.c - the inheritance of policies, and refused ones. */
 #include <detent/driver/policy.h>
 #include <detent/policy.h>
 
@@ -85,7 +85,7 @@ static void every_field_is_its_own_or_that_of_the_defaults(void **state)
     expect_equal(&own, &full);
 }
 
-static void what_is_resolved_stays_as_it_is(void **state)
+static void resolving_a_resolved_policy_changes_nothing(void **state)
 {
     struct det_policy once = resolve((struct det_policy){ .interval = 5 }, NULL);
     struct det_policy twice = resolve(once, &full);
@@ -99,7 +99,7 @@ static void what_is_resolved_stays_as_it_is(void **state)
     expect_equal(&twice, &once);
 }
 
-static void a_task_can_say_none_where_the_defaults_say_something(void **state)
+static void task_can_disable_a_default(void **state)
 {
     struct det_policy policy = resolve(
         (struct det_policy){ .interval = DET_NO_DELAY,
@@ -140,8 +140,8 @@ static void a_first_delay_over_the_longest_is_refused(void **state)
         "the first delay (1m) is over the longest (30s); raise max");
 }
 
-/* Who sets one of the two need not know the other. */
-static void an_inherited_delay_yields_to_the_one_that_is_given(void **state)
+/* A user who sets one of the two need not know the other. */
+static void inherited_backoff_delay_yields_to_the_given_one(void **state)
 {
     const struct det_policy defaults = { .backoff = { .first = DET_SECOND, .max = DET_MINUTE } };
     struct det_policy policy;
@@ -172,15 +172,17 @@ static void negative_times_are_refused(void **state)
     expect_refused((struct det_policy){ .backoff = { .stable_after = -1 } }, "stable_after");
 }
 
-static void numbers_that_name_nothing_are_refused(void **state)
+static void unknown_enum_values_of_a_policy_are_refused(void **state)
 {
     (void)state;
-    expect_refused((struct det_policy){ .restart = (enum det_restart)4 }, "restart number 4");
     expect_refused(
-        (struct det_policy){ .backoff = { .jitter = (enum det_jitter)6 } }, "jitter number 6");
+        (struct det_policy){ .restart = (enum det_restart)4 }, "the restart 4 is unknown");
+    expect_refused(
+        (struct det_policy){ .backoff = { .jitter = (enum det_jitter)6 } },
+        "the jitter 6 is unknown");
 }
 
-static void defaults_that_nobody_uses_are_not_judged(void **state)
+static void unused_defaults_are_not_validated(void **state)
 {
     const struct det_policy wrong = { .timeout = -1 };
 
@@ -193,14 +195,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_policy_of_zeroes_is_the_documented_one),
         cmocka_unit_test(every_field_is_its_own_or_that_of_the_defaults),
-        cmocka_unit_test(what_is_resolved_stays_as_it_is),
-        cmocka_unit_test(a_task_can_say_none_where_the_defaults_say_something),
+        cmocka_unit_test(resolving_a_resolved_policy_changes_nothing),
+        cmocka_unit_test(task_can_disable_a_default),
         cmocka_unit_test(a_factor_that_does_not_grow_is_refused),
         cmocka_unit_test(a_first_delay_over_the_longest_is_refused),
-        cmocka_unit_test(an_inherited_delay_yields_to_the_one_that_is_given),
+        cmocka_unit_test(inherited_backoff_delay_yields_to_the_given_one),
         cmocka_unit_test(negative_times_are_refused),
-        cmocka_unit_test(numbers_that_name_nothing_are_refused),
-        cmocka_unit_test(defaults_that_nobody_uses_are_not_judged),
+        cmocka_unit_test(unknown_enum_values_of_a_policy_are_refused),
+        cmocka_unit_test(unused_defaults_are_not_validated),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

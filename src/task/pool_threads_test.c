@@ -44,7 +44,7 @@ static void functions_that_block_all_run_by_default(void **unused)
     lab_close(lab);
 }
 
-static void one_that_waits_for_a_thread_says_who_has_them(void **unused)
+static void task_waiting_for_a_thread_names_the_holders(void **unused)
 {
     struct lab *lab = lab_open(&(struct det_tasks_options){ .pool_threads = 2 });
     struct script a = { .acts = "h" }, b = { .acts = "h" }, c = { .acts = "h" },
@@ -62,7 +62,7 @@ static void one_that_waits_for_a_thread_says_who_has_them(void **unused)
     assert_waits(lab, &c, "waiting|a pool thread: 2 of 2 are taken by a, b");
     assert_waits(lab, &d, "waiting|a pool thread: 2 of 2 are taken by a, b");
     assert_waits(lab, &step, "running|nothing");
-    /* Once for all who wait. */
+    /* Once for all waiting functions. */
     assert_int_equal(lab_count(lab, DET_TASK_EVENT_POOL_EXHAUSTED, NULL), 1);
     assert_string_equal(
         lab_event(lab, DET_TASK_EVENT_POOL_EXHAUSTED, "c", 0).reason,
@@ -76,7 +76,7 @@ static void one_that_waits_for_a_thread_says_who_has_them(void **unused)
     lab_close(lab);
 }
 
-static void one_that_waits_for_a_permit_says_who_has_them(void **unused)
+static void task_waiting_for_a_permit_names_the_holders(void **unused)
 {
     struct lab *lab = lab_open(&(struct det_tasks_options){ .concurrent_max = 1 });
     struct script a = { .acts = "h", .kind = LAB_STEP }, b = { .acts = "h", .kind = LAB_STEP };
@@ -94,7 +94,7 @@ static void one_that_waits_for_a_permit_says_who_has_them(void **unused)
 }
 
 /* More names than a text has room for are cut. */
-static void many_holders_are_named_as_far_as_there_is_room(void **unused)
+static void long_lists_of_holders_are_truncated(void **unused)
 {
     struct lab *lab = lab_open(&(struct det_tasks_options){ .concurrent_max = MANY });
     struct script scripts[MANY + 1] = { { .acts = "h" } };
@@ -121,9 +121,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_that_block_all_run_by_default),
-        cmocka_unit_test(one_that_waits_for_a_thread_says_who_has_them),
-        cmocka_unit_test(one_that_waits_for_a_permit_says_who_has_them),
-        cmocka_unit_test(many_holders_are_named_as_far_as_there_is_room),
+        cmocka_unit_test(task_waiting_for_a_thread_names_the_holders),
+        cmocka_unit_test(task_waiting_for_a_permit_names_the_holders),
+        cmocka_unit_test(long_lists_of_holders_are_truncated),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

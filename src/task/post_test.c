@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* post_test.c - calls that do not wait: copies, order, answers, and failures that nobody asked for
- * as events. */
+/* post_test.c - calls that do not wait: copies, order, answers, and failures without a callback as
+ * events. */
 #include "task/behaviour_test.h"
 
 #define POSTS 100
 
-struct told {
+struct reported {
     struct lab *lab;
     int result;
     det_task_id id;
@@ -17,15 +17,15 @@ struct told {
 
 static void take_answer(void *user, int result, det_task_id id, const struct det_error *error)
 {
-    struct told *told = user;
+    struct reported *reported = user;
 
-    told->result = result;
-    told->id = id;
-    (void)snprintf(told->text, sizeof told->text, "%s", error ? error->text : "");
-    atomic_fetch_add(&told->count, 1);
+    reported->result = result;
+    reported->id = id;
+    (void)snprintf(reported->text, sizeof reported->text, "%s", error ? error->text : "");
+    atomic_fetch_add(&reported->count, 1);
 }
 
-static void what_is_posted_runs_though_the_caller_has_forgotten_its_spec(void **unused)
+static void posted_task_copies_its_spec(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -34,37 +34,39 @@ static void what_is_posted_runs_though_the_caller_has_forgotten_its_spec(void **
         struct script script = { .acts = "o", .kind = kind, .lab = lab };
         char name[16] = "one";
         struct det_task_spec spec = script_spec(&script, name, &lab_once);
-        struct told told = { .result = 1 };
+        struct reported reported = { .result = 1 };
 
         assert_int_equal(
-            det_tasks_post_add(lab->tasks, &spec, &(struct det_answer){ take_answer, &told }), 0);
+            det_tasks_post_add(lab->tasks, &spec, &(struct det_answer){ take_answer, &reported }),
+            0);
         memset(name, 'x', sizeof name - 1);
         memset(&spec, 0, sizeof spec);
         lab_await_ends(lab, 1);
-        assert_int_equal(atomic_load(&told.count), 1);
-        assert_int_equal(told.result, 0);
-        assert_int_equal(lab_end_of(lab, told.id).outcome, DET_TASK_OUTCOME_COMPLETED);
+        assert_int_equal(atomic_load(&reported.count), 1);
+        assert_int_equal(reported.result, 0);
+        assert_int_equal(lab_end_of(lab, reported.id).outcome, DET_TASK_OUTCOME_COMPLETED);
         assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_FINISHED, "one"), 1);
         assert_int_equal(script.released, 1);
         lab_close(lab);
     }
 }
 
-static void calls_of_a_thread_are_taken_in_its_order_posted_or_not(void **unused)
+static void calls_of_one_thread_keep_their_order(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "h", .kind = LAB_STEP, .lab = lab };
     struct det_task_spec spec = script_spec(&script, "one", NULL);
-    struct told told = { .result = 1 };
+    struct reported reported = { .result = 1 };
     det_task_id id;
 
     (void)unused;
     for (int i = 0; i < POSTS; i++) {
         assert_int_equal(
-            det_tasks_post_add(lab->tasks, &spec, &(struct det_answer){ take_answer, &told }), 0);
+            det_tasks_post_add(lab->tasks, &spec, &(struct det_answer){ take_answer, &reported }),
+            0);
         id = det_tasks_find(lab->tasks, "one");
         assert_true(id > 0);
-        assert_int_equal(id, told.id);
+        assert_int_equal(id, reported.id);
         assert_int_equal(det_tasks_post_remove(lab->tasks, id), 0);
         assert_int_equal(det_tasks_stop(lab->tasks, id, DET_NEVER), 0);
     }
@@ -72,21 +74,21 @@ static void calls_of_a_thread_are_taken_in_its_order_posted_or_not(void **unused
     lab_close(lab);
 }
 
-static void a_failure_is_the_answer_or_an_event(void **unused)
+static void post_failure_is_a_result_or_an_event(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "h", .kind = LAB_STEP, .lab = lab };
     struct det_task_spec spec = script_spec(&script, "one", NULL), wrong = spec;
-    struct told told = { .result = 1 };
-    const struct det_answer answer = { take_answer, &told };
+    struct reported reported = { .result = 1 };
+    const struct det_answer answer = { take_answer, &reported };
 
     (void)unused;
     wrong.step = NULL;
     assert_int_equal(det_tasks_post_add(lab->tasks, &spec, NULL), 0);
     assert_int_equal(det_tasks_post_add(lab->tasks, &spec, &answer), 0);
     lab_settle(lab);
-    assert_int_equal(told.result, DET_ERR_EXISTS);
-    assert_non_null(strstr(told.text, "the name is taken"));
+    assert_int_equal(reported.result, DET_ERR_EXISTS);
+    assert_non_null(strstr(reported.text, "the name is in use"));
     assert_int_equal(det_tasks_post_add(lab->tasks, &wrong, NULL), 0);
     lab_settle(lab);
     assert_non_null(
@@ -103,16 +105,16 @@ static void submissions_are_posted_too(void **unused)
     struct det_submission submission = { .slot = "s",
                                          .admission = DET_ADMIT_DROP_IF_RUNNING,
                                          .task = &spec };
-    struct told told = { .result = 1 };
-    const struct det_answer answer = { take_answer, &told };
+    struct reported reported = { .result = 1 };
+    const struct det_answer answer = { take_answer, &reported };
 
     (void)unused;
     assert_int_equal(det_slot_post_submit(lab->tasks, &submission, &answer), 0);
     lab_settle(lab);
-    assert_int_equal(told.result, 0);
+    assert_int_equal(reported.result, 0);
     assert_int_equal(det_slot_post_submit(lab->tasks, &submission, &answer), 0);
     lab_settle(lab);
-    assert_int_equal(told.result, DET_ERR_REFUSED);
+    assert_int_equal(reported.result, DET_ERR_REFUSED);
     assert_int_equal(det_slot_post_submit(lab->tasks, &submission, NULL), 0);
     wrong.step = NULL;
     submission.task = &wrong;
@@ -142,7 +144,7 @@ static void a_full_intake_refuses_at_once_and_releases(void **unused)
     assert_int_equal(det_tasks_post_remove(lab->tasks, 4711), DET_ERR_BUSY);
     assert_int_equal(script.released, 1);
     det_mutex_lock(lab->world, lab->mutex);
-    keeper.told = true;
+    keeper.reported = true;
     det_condition_broadcast(lab->world, lab->changed);
     det_mutex_unlock(lab->world, lab->mutex);
     (void)lab_end(waiter);
@@ -151,7 +153,7 @@ static void a_full_intake_refuses_at_once_and_releases(void **unused)
     lab_close(lab);
 }
 
-static void want_of_memory_is_told_and_releases(void **unused)
+static void failed_allocation_is_reported_and_releases_the_argument(void **unused)
 {
     static const char *const argv[] = { "true", NULL };
     static const int codes[] = { 3 };
@@ -240,12 +242,12 @@ static void posts_of_many_threads_are_all_taken(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_posted_runs_though_the_caller_has_forgotten_its_spec),
-        cmocka_unit_test(calls_of_a_thread_are_taken_in_its_order_posted_or_not),
-        cmocka_unit_test(a_failure_is_the_answer_or_an_event),
+        cmocka_unit_test(posted_task_copies_its_spec),
+        cmocka_unit_test(calls_of_one_thread_keep_their_order),
+        cmocka_unit_test(post_failure_is_a_result_or_an_event),
         cmocka_unit_test(submissions_are_posted_too),
         cmocka_unit_test(a_full_intake_refuses_at_once_and_releases),
-        cmocka_unit_test(want_of_memory_is_told_and_releases),
+        cmocka_unit_test(failed_allocation_is_reported_and_releases_the_argument),
         cmocka_unit_test(posts_of_many_threads_are_all_taken),
     };
 

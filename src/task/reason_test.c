@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* reason_test.c - real processes that die of our own signal: people are told why they got it. */
+/* reason_test.c - real processes that die of our own signal: the reason names its cause. */
 #include <detent/task.h>
 
 #include "lib/test.h"
 
-static struct det_task_end run_and_remove(const struct det_task_spec *spec, bool shall_remove)
+static struct det_task_end run_and_remove(const struct det_task_spec *spec, bool remove_wanted)
 {
     DET_SCOPED(tasks) tasks = NULL;
     struct det_waiter *waiter = NULL;
@@ -15,7 +15,7 @@ static struct det_task_end run_and_remove(const struct det_task_spec *spec, bool
 
     assert_int_equal(det_tasks_open(NULL, &tasks, NULL), 0);
     assert_int_equal(det_tasks_add(tasks, spec, &waiter, &id, NULL), 0);
-    if (shall_remove) {
+    if (remove_wanted) {
         uint64_t cursor = 0, lost;
         struct det_task_event event = { .kind = DET_TASK_EVENT_TASK_ADDED };
 
@@ -28,7 +28,7 @@ static struct det_task_end run_and_remove(const struct det_task_spec *spec, bool
     return end;
 }
 
-static void one_that_is_not_ready_in_time_ends_for_that_reason(void **state)
+static void readiness_timeout_is_the_reason_of_the_end(void **state)
 {
     const struct det_process_spec process = { .argv =
                                                   (const char *const[]){ "sleep", "60", NULL } };
@@ -47,7 +47,7 @@ static void one_that_is_not_ready_in_time_ends_for_that_reason(void **state)
     assert_non_null(strstr(end.reason, "not ready within 50ms"));
 }
 
-static void one_that_ignores_its_stop_signal_ends_for_that_reason(void **state)
+static void ignored_stop_signal_is_the_reason_of_the_end(void **state)
 {
     const struct det_process_spec process = {
         .argv = (const char *const[]){ "sh", "-c",
@@ -81,8 +81,8 @@ static void one_that_ignores_its_stop_signal_ends_for_that_reason(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_that_is_not_ready_in_time_ends_for_that_reason),
-        cmocka_unit_test(one_that_ignores_its_stop_signal_ends_for_that_reason),
+        cmocka_unit_test(readiness_timeout_is_the_reason_of_the_end),
+        cmocka_unit_test(ignored_stop_signal_is_the_reason_of_the_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

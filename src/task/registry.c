@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* registry.c - who is there: tasks from their admission to the moment their end is told.
+/* registry.c - the registry: tasks from their admission until their end is reported.
  *
  *     make -> index -> announce -> ... actor ... -> ended -> reap
  *
- * The end of a task, in order: out of both indexes and of the tree; TASK_FINISHED; waiters told;
- * TASK_REMOVED; on_end; its slot gets its place back. So whoever hears of the end finds the name
- * free, and the next one in a slot may have the same name. */
+ * The end of a task, in order: out of both indexes and of the tree; TASK_FINISHED; waiters
+ * notified; TASK_REMOVED; on_end; its slot gets its place back. So a receiver of the end finds the
+ * name free, and the next task in a slot may have the same name. */
 #include <detent/driver/loop.h>
 
 #include "task/registry.h"
@@ -16,11 +16,12 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/reserved.h"
 #include "base/text.h"
 #include "base/unset.h"
 #include "task/extras.h"
 
-/* One that nobody knows any more: invariant 1 of registry.h, and no list has it. */
+/* A task without references: invariant 1 of registry.h, and it is in no list. */
 static void assert_forgotten(const struct det_task *task)
 {
     det_assert(!task->is_registered && !task->has_permit && !task->attempt);
@@ -67,7 +68,10 @@ static int check_spec(const struct det_task_spec *spec, struct det_error *reterr
     if (spec->process && (!spec->process->argv || !spec->process->argv[0]))
         return det_error_set(
             reterr, DET_ERR_INVALID, "task %s: argv of its process is empty", spec->name);
-    return det_checks_validate(spec, reterr);
+    r = det_reserved_check(spec->reserved, "a task", reterr);
+    if (r == 0 && spec->process)
+        r = det_reserved_check(spec->process->reserved, "a process", reterr);
+    return r < 0 ? r : det_checks_validate(spec, reterr);
 }
 
 static enum task_kind kind_of(const struct det_task_spec *spec)
@@ -77,7 +81,7 @@ static enum task_kind kind_of(const struct det_task_spec *spec)
     return spec->step ? TASK_STEP : TASK_PROCESS;
 }
 
-/* A task with a schedule does not try again by itself, unless it says so. */
+/* A task with a schedule is not restarted by default. */
 static int set_policy(
     struct det_task *task, const struct det_task_spec *spec, struct det_error *reterr)
 {
@@ -124,11 +128,11 @@ static int set_group(
     if (task->group)
         return 0;
     return det_error_set(
-        reterr, DET_ERR_NOT_FOUND, "task %s: there is no group %s; add the group first", spec->name,
+        reterr, DET_ERR_NOT_FOUND, "task %s: the group %s does not exist; add it first", spec->name,
         spec->group);
 }
 
-/* Everything but its id. */
+/* Everything except its id. */
 static int prepare(
     struct det_task *task, const struct det_task_spec *spec, struct det_error *reterr)
 {
@@ -145,7 +149,7 @@ static int prepare(
     if (r < 0)
         return r;
     r = det_id_map_reserve(&task->tasks->index.ids);
-    return r < 0 ? det_error_set(reterr, r, "task %s: no memory left", spec->name) : 0;
+    return r < 0 ? det_error_set(reterr, r, "task %s: out of memory", spec->name) : 0;
 }
 
 int det_task_make(
@@ -160,11 +164,11 @@ int det_task_make(
         return r;
     if (tasks->index.ids.count >= tasks->options.tasks_max)
         return det_error_set(
-            reterr, DET_ERR_LIMIT, "task %s: there are as many tasks as tasks_max (%u) already",
-            spec->name, (unsigned)tasks->options.tasks_max);
+            reterr, DET_ERR_LIMIT, "task %s: the limit tasks_max (%u) is reached", spec->name,
+            (unsigned)tasks->options.tasks_max);
     task = new_task(tasks, spec->name);
     if (!task)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: no memory left", spec->name);
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "task %s: out of memory", spec->name);
     r = prepare(task, spec, reterr);
     if (r < 0) {
         det_task_free(task);
@@ -213,10 +217,9 @@ int det_task_index(struct det_task *task, struct det_error *reterr)
     r = det_map_put(&tasks->index.names, task);
     if (r == DET_ERR_EXISTS)
         return det_error_set(
-            reterr, r, "task %s: the name is taken until the task that has it is removed",
-            task->name);
+            reterr, r, "task %s: the name is in use until its task is removed", task->name);
     if (r < 0)
-        return det_error_set(reterr, r, "task %s: no memory left", task->name);
+        return det_error_set(reterr, r, "task %s: out of memory", task->name);
     task->is_registered = true;
     tasks->index.registered++;
     det_assert(tasks->index.registered <= tasks->index.ids.count);
@@ -238,7 +241,7 @@ int det_task_enter(struct det_task *task, struct det_error *reterr)
 {
     int r;
 
-    det_assert(task->is_registered && !task->component.def);
+    det_assert(task->is_registered && !det_component_is_supervised(&task->component));
     r = det_tree_join(task, reterr);
     if (r < 0)
         return r;
@@ -254,10 +257,10 @@ void det_task_announce(struct det_task *task)
 
     det_assert(task->is_registered && !det_list_is_empty(&task->member.siblings));
     tasks->counts.added++;
-    /* Not before: what is taken back again was never there, and nobody would notice its end. */
+    /* Not earlier: a task that is undone was never published, and its end would not be noticed. */
     if (tasks->status.is_empty)
-        det_tasks_look_empty(tasks);
-    det_task_tell(task, DET_TASK_EVENT_TASK_ADDED);
+        det_tasks_check_empty(tasks);
+    det_task_publish(task, DET_TASK_EVENT_TASK_ADDED);
     det_tasks_settle_soon(tasks);
 }
 
@@ -286,7 +289,8 @@ enum det_rejection det_rejection_of(int code)
     return DET_REJECTION_FAILED;
 }
 
-void det_task_tell_refused(struct det_task *task, enum det_rejection rejection, const char *reason)
+void det_task_publish_refused(
+    struct det_task *task, enum det_rejection rejection, const char *reason)
 {
     DET_UNSET struct det_task_event event;
 
@@ -303,7 +307,7 @@ bool det_task_remove(struct det_task *task)
     if (task->is_removing || task->attempts.outcome != DET_TASK_OUTCOME_NONE)
         return false;
     task->is_removing = true;
-    det_task_tell(task, DET_TASK_EVENT_TASK_REMOVE_REQUESTED);
+    det_task_publish(task, DET_TASK_EVENT_TASK_REMOVE_REQUESTED);
     if (!task->is_registered) {
         det_assert(task->slot);
         det_slot_take_out(task);
@@ -334,7 +338,7 @@ static struct det_task_end end_of(const struct det_task *task)
     return end;
 }
 
-static void tell_finished(struct det_task *task, const struct det_task_end *end)
+static void report_finished(struct det_task *task, const struct det_task_end *end)
 {
     DET_UNSET struct det_task_event event;
 
@@ -348,16 +352,16 @@ static void tell_finished(struct det_task *task, const struct det_task_end *end)
     det_tasks_publish(task->tasks, &event);
 }
 
-/* Whoever is told may use the tasks: everything of this one is in order before. Who waits for the
- * end may do away with the argument then: it is released first. */
-static void tell_end(struct det_task *task, const struct det_task_end *end)
+/* Receivers may use the tasks, so the state of this task is final before. A waiter for the end may
+ * free the argument, so it is released first. */
+static void report_end(struct det_task *task, const struct det_task_end *end)
 {
     struct det_tasks *tasks = task->tasks;
 
     tasks->counts.finished++;
     if (task->work.release)
         task->work.release(task->work.argument);
-    det_waiters_tell(task, end);
+    det_waiters_notify(task, end);
     det_task_free(task);
     if (tasks->options.on_end)
         tasks->options.on_end(tasks->options.user, end);
@@ -370,15 +374,15 @@ static void reap(struct det_task *task)
     det_assert(end.outcome != DET_TASK_OUTCOME_NONE && !task->has_permit && !task->attempt);
     det_task_unindex(task);
     det_tree_leave(task);
-    tell_finished(task, &end);
-    det_task_tell(task, DET_TASK_EVENT_TASK_REMOVED);
+    report_finished(task, &end);
+    det_task_publish(task, DET_TASK_EVENT_TASK_REMOVED);
     if (task->slot)
         det_slot_owner_removed(task);
-    tell_end(task, &end);
+    report_end(task, &end);
 }
 
-/* One that never ran: it left the queue of its slot, which has told the event. */
-static void tell_rejection(struct det_task *task)
+/* The task never ran: it left the queue of its slot, which has published the event. */
+static void report_rejection(struct det_task *task)
 {
     struct det_task_end end;
 
@@ -388,7 +392,7 @@ static void tell_rejection(struct det_task *task)
     task->attempts.outcome = DET_TASK_OUTCOME_REJECTED;
     task->tasks->counts.rejected++;
     end = end_of(task);
-    tell_end(task, &end);
+    report_end(task, &end);
 }
 
 /* Settling. */
@@ -401,18 +405,18 @@ static void reap_ended(struct det_tasks *tasks)
         reap(DET_CONTAINER(node, struct det_task, line));
 }
 
-static void tell_rejected(struct det_tasks *tasks)
+static void report_rejected(struct det_tasks *tasks)
 {
     struct det_list *node;
 
     while ((node = det_list_take(&tasks->settling.rejected))) {
         struct det_task *task = DET_CONTAINER(node, struct det_task, line);
 
-        tell_rejection(task);
+        report_rejection(task);
     }
 }
 
-void det_tasks_settle(struct det_tasks *tasks)
+static void settle(struct det_tasks *tasks)
 {
     if (tasks->settling.is_running)
         return;
@@ -420,13 +424,13 @@ void det_tasks_settle(struct det_tasks *tasks)
     do {
         tasks->settling.is_wanted = false;
         reap_ended(tasks);
-        tell_rejected(tasks);
+        report_rejected(tasks);
         det_tree_settle(tasks);
         det_permits_grant(tasks);
     } while (tasks->settling.is_wanted && !det_bus_is_crowded(tasks->bus));
     tasks->settling.is_running = false;
-    det_tasks_look_empty(tasks);
-    /* The rest comes after the turn of the bus, which was posted before this. */
+    det_tasks_check_empty(tasks);
+    /* The rest follows after the turn of the bus, which was posted before this. */
     if (det_bus_is_crowded(tasks->bus))
         det_tasks_settle_soon(tasks);
 }
@@ -437,7 +441,7 @@ static void settle_posted(void *argument)
 
     det_assert(tasks->settling.is_posted && !tasks->settling.is_running);
     tasks->settling.is_posted = false;
-    det_tasks_settle(tasks);
+    settle(tasks);
 }
 
 void det_tasks_settle_soon(struct det_tasks *tasks)

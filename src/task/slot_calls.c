@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* slot_calls.c - what callers ask of slots, each as one step on the loop. */
+/* slot_calls.c - requests to slots, each executed as one step on the loop. */
 #include "task/slots.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/reserved.h"
 
 /* Submitting. */
 
@@ -23,7 +24,7 @@ static int refused(struct submit *submit, const struct det_slot *slot)
     if (slot->failure)
         return det_error_set(submit->reterr, slot->failure, "%s", slot->error.text);
     return det_error_set(
-        submit->reterr, DET_ERR_REFUSED, "slot %s does not take task %s: %s", slot->name,
+        submit->reterr, DET_ERR_REFUSED, "slot %s refuses task %s: %s", slot->name,
         submit->what.task->name, det_slot_reason(slot->answer.rejection));
 }
 
@@ -56,7 +57,7 @@ static int submit_to(struct submit *submit, struct det_slot *slot)
     r = submit->ret_waiter ? det_waiter_open(task, &waiter) : 0;
     if (r < 0) {
         det_task_free(task);
-        return det_error_set(submit->reterr, r, "task %s: no memory left", submit->what.task->name);
+        return det_error_set(submit->reterr, r, "task %s: out of memory", submit->what.task->name);
     }
     r = submit_task(submit, slot, task);
     if (r < 0) {
@@ -97,9 +98,9 @@ static int submit_call(struct det_tasks *tasks, bool may_wait, struct submit *su
     r = pressed < 0 ? pressed : det_tasks_call(tasks, may_wait, submit_one, submit);
     if (r == DET_ERR_BUSY && pressed == 0)
         det_error_set(
-            submit->reterr, r, "as many calls as intake_max (%u) wait already; try again",
+            submit->reterr, r, "intake_max (%u) calls are waiting; try again",
             (unsigned)tasks->options.intake_max);
-    /* As with det_tasks_add(): whoever calls has nothing to clean up. */
+    /* As with det_tasks_add(), the caller has nothing to clean up. */
     if (r < 0 && submit->what.task->release)
         submit->what.task->release(submit->what.task->argument);
     return r;
@@ -123,7 +124,7 @@ int det_slot_try_submit(
     return submit_call(tasks, false, &submit);
 }
 
-/* What the slot itself has not published. */
+/* Publishes a rejection that the slot itself did not. */
 static void publish_rejection(
     struct det_tasks *tasks, const struct det_submission *what, int code,
     const struct det_error *error)
@@ -201,11 +202,14 @@ int det_slot_configure(
     struct det_error *reterr)
 {
     struct configure configure = { slot, options, reterr };
+    int r = det_reserved_check(options->reserved, "a slot", reterr);
 
+    if (r < 0)
+        return r;
     return det_tasks_call(tasks, true, configure_one, &configure);
 }
 
-/* Orders. */
+/* Commands. */
 
 struct order {
     const char *slot;
@@ -245,7 +249,7 @@ int det_slot_cancel_and_purge(struct det_tasks *tasks, const char *slot)
     return give_order(tasks, slot, SLOT_ORDER_BOTH);
 }
 
-/* Looking. */
+/* Listing. */
 
 struct look {
     int (*each)(void *user, const struct det_slot_info *info);
@@ -282,7 +286,7 @@ static int by_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
-static int look_at_all(struct det_tasks *tasks, void *argument)
+static int inspect_all(struct det_tasks *tasks, void *argument)
 {
     size_t count = tasks->slots.count, n = 0, cursor = 0;
     struct det_slot **all, *slot;
@@ -305,5 +309,5 @@ int det_slots_each(
 {
     struct look look = { each, user };
 
-    return det_tasks_call(tasks, true, look_at_all, &look);
+    return det_tasks_call(tasks, true, inspect_all, &look);
 }

@@ -2,8 +2,8 @@
  * Copyright the detent authors */
 
 /* slot_model_test.c - slots against a model of their table: random submissions, completions,
- * removals, stops, purges, widths, depths and shutdowns, and after each of them everything that can
- * be seen is compared. A failure tells its sequence, whose number is its seed. */
+ * removals, stops, purges, widths, depths and shutdowns, and after each of them all visible state
+ * is compared. A failure prints its sequence, whose number is its seed. */
 #include "lib/test.h"
 
 #include <detent/sim.h>
@@ -29,13 +29,13 @@
 struct job {
     struct board *board;
     det_task_id id;
-    bool is_prompt, told;
+    bool is_prompt, reported;
     unsigned start_order, ends, released;
     enum det_task_outcome outcome;
     enum det_rejection rejection;
 };
 
-/* What one sequence of operations sees of the real thing. */
+/* The observations of one sequence of operations on the real slots. */
 struct board {
     struct det_sim *sim;
     struct det_loop *loop;
@@ -57,7 +57,7 @@ static int job_step(struct det_task_context *context, void *argument)
 
     if (job->start_order == 0)
         job->start_order = ++job->board->starts;
-    if (job->told)
+    if (job->reported)
         return DET_STEP_DONE;
     return job->is_prompt && det_task_is_cancelled(context) ? DET_ERR_CANCELLED : DET_STEP_WAIT;
 }
@@ -131,7 +131,7 @@ struct look {
     unsigned found[SLOTS];
 };
 
-static int look_at(void *user, const struct det_slot_info *info)
+static int inspect(void *user, const struct det_slot_info *info)
 {
     struct look *look = user;
     const struct model *model = &look->board->model;
@@ -186,7 +186,7 @@ static void compare(struct board *board)
 {
     struct look look = { .board = board };
 
-    assert_int_equal(det_slots_each(board->tasks, look_at, &look), 0);
+    assert_int_equal(det_slots_each(board->tasks, inspect, &look), 0);
     if (!board->model.is_closed)
         for (unsigned at = 0; at < SLOTS; at++)
             assert_int_equal(look.found[at], board->model.slots[at].is_there);
@@ -253,7 +253,7 @@ static void complete_both(struct board *board, unsigned task)
     if (model->tasks[task].fate != FATE_OWNER)
         return;
     trace(board, "complete task", task, was_stopped);
-    board->jobs[task].told = true;
+    board->jobs[task].reported = true;
     assert_int_equal(det_tasks_wake(board->tasks, board->jobs[task].id), 1);
     model_end(model, task, was_stopped ? DET_TASK_OUTCOME_CANCELLED : DET_TASK_OUTCOME_COMPLETED);
 }
@@ -371,7 +371,7 @@ static void finish(struct board *board)
 
 static struct board *board;
 
-static void slots_do_what_the_model_says(void **unused)
+static void slots_match_the_model(void **unused)
 {
     uint64_t count = seeds_count(SEQUENCES);
 
@@ -396,7 +396,7 @@ static int set_up(void **unused)
     return board == NULL || det_sim_open(NULL, &board->sim, NULL) < 0 ? -1 : 0;
 }
 
-/* A failed sequence is told: its number is its seed. */
+/* Prints a failed sequence: its number is its seed. */
 static int tear_down(void **unused)
 {
     (void)unused;
@@ -416,7 +416,7 @@ static int tear_down(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(slots_do_what_the_model_says, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(slots_match_the_model, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,7 @@ static inline void model_advance(struct model *model, struct model_slot *slot)
         slot->started = slot->rejected = slot->replaced = 0;
 }
 
-/* A free place that nobody was given may be there after the slot was made wider. */
+/* A free place without an owner may exist after the slot was made wider. */
 static inline void model_end(struct model *model, unsigned task, enum det_task_outcome outcome)
 {
     struct model_slot *slot = &model->slots[model->tasks[task].slot];

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* slots.c - one at a time per key: the functions that slot.fsm names.
+/* slots.c - slots, which run tasks with the same key one by one: the functions that slot.fsm names.
  *
- * A submission is a task that is not admitted yet: it has an id, stands in the queue of its slot,
- * and can be taken out by its id in one step. It is admitted when it starts, so that it may have
- * the name of its predecessor.
+ * A submission is a task that is not admitted yet: it has an id, is in the queue of its slot, and
+ * can be removed by its id in one step. It is admitted when it starts, so it may have the name of
+ * its predecessor.
  *
- * Invariants, as slot_is_sound() has them
- *   1. an idle slot has no owner, and nobody waits;
- *   2. nobody waits while there is a place, unless the slot is about to advance;
- *   3. an owner was told to stop exactly in `terminating`, or it is closing. */
+ * Invariants, checked by slot_is_sound()
+ *   1. an idle slot has no owner and an empty queue;
+ *   2. the queue is empty while a place is free, unless the slot is about to advance;
+ *   3. an owner was asked to stop exactly in `terminating`, or the slot is closing. */
 #include "task/slots.h"
 
 #include <stdio.h>
@@ -127,7 +127,7 @@ static void enter_queue(struct det_slot *slot, struct det_task *task, bool is_he
     slot->depth++;
     det_assert(slot->depth <= slot->depth_max || is_head);
     if (task->tasks->index.queued++ == 0)
-        det_tasks_look_empty(task->tasks);
+        det_tasks_check_empty(task->tasks);
 }
 
 const char *det_slot_reason(enum det_rejection rejection)
@@ -155,8 +155,8 @@ const char *det_slot_reason(enum det_rejection rejection)
     return "";
 }
 
-/* The end of one that has left the queue. It is told once the slot is settled: who hears of it may
- * submit again. */
+/* Ends a submission that has left the queue. The end is reported once the slot is settled, since
+ * its receiver may submit again. */
 static void dismiss(
     struct det_slot *slot, struct det_task *task, enum det_rejection rejection, const char *reason)
 {
@@ -176,7 +176,7 @@ static void reject_queued(struct det_task *task, enum det_rejection rejection)
     dismiss(task->slot, task, rejection, det_slot_reason(rejection));
 }
 
-/* The end of a submission at the door: its caller is told, and nobody else. */
+/* Refuses a new submission: only its caller is notified. */
 static int refuse(struct det_slot *slot, enum det_rejection rejection)
 {
     det_assert(rejection != DET_REJECTION_NONE && !slot->answer.is_started);
@@ -283,7 +283,7 @@ static int own(struct det_slot *slot, struct det_task *task, struct det_error *r
     return 0;
 }
 
-/* The submission itself: when it cannot start, its caller is told why. */
+/* Starts the submission: if it cannot start, its caller gets the reason. */
 static int start(struct det_slot *slot, const struct slot_event *event, struct slot_event *ret)
 {
     int r;
@@ -306,7 +306,7 @@ static int start(struct det_slot *slot, const struct slot_event *event, struct s
     return DET_EFFECT_PRODUCED;
 }
 
-/* When it cannot start it is rejected. */
+/* Starts the head of the queue, or rejects it if it cannot start. */
 static void start_head(struct det_slot *slot)
 {
     struct det_task *task = task_at(slot->queue.next);
@@ -323,8 +323,8 @@ static void start_head(struct det_slot *slot)
             "started from the queue");
 }
 
-/* As many of the queue as there are places: none, if the slot was made narrower. They may be more
- * than events in a row may be, so that this is one action. */
+/* Starts as many of the queue as there are places: none, if the slot was made narrower. One action
+ * for all, since they may exceed the limit of consecutive events. */
 static int start_next(struct det_slot *slot, const struct slot_event *event, struct slot_event *ret)
 {
     while (place_for_next(slot, event))
@@ -364,8 +364,8 @@ static void mark(struct det_slot *slot, struct det_task *task)
         slot, task, DET_TASK_EVENT_SLOT_CHANGED, DET_REJECTION_NONE, "running to terminating");
 }
 
-/* One removal for each owner, and never a second one. One that has ended a moment ago, and whose
- * removal is on its way, is not asked. */
+/* One removal per owner. An owner that has just ended, and whose removal is under way, is not
+ * asked. */
 static void stop_one(struct det_slot *slot, struct det_task *task)
 {
     if (task->is_stopping)
@@ -445,7 +445,7 @@ static int slot_completed(struct det_slot *slot, const struct det_component_end 
 
 static bool slot_is_sound(const struct det_slot *slot)
 {
-    switch ((enum slot_state)slot->component.state) {
+    switch ((enum slot_state)det_component_state(&slot->component)) {
     case SLOT_IDLE:
     case SLOT_GONE:
         return slot->owner_count == 0 && slot->depth == 0 && slot->stopping_count == 0;
@@ -494,7 +494,7 @@ const char *det_slot_name(const struct det_slot *slot)
 
 const char *det_slot_state(const struct det_slot *slot)
 {
-    return slot_state_name(slot->component.state);
+    return slot_state_name(det_component_state(&slot->component));
 }
 
 /* By name. */
@@ -544,11 +544,11 @@ int det_slot_get(
     return r < 0 ? det_error_set(reterr, r, "slot %s: %s", name, det_error_text(r)) : 0;
 }
 
-/* An idle slot that nobody wants to keep is not there any more. */
+/* An idle slot without configuration is removed. */
 void det_slot_release(struct det_slot *slot)
 {
     slot->is_in_use = false;
-    if (slot->component.state == SLOT_IDLE && !slot->is_kept)
+    if (det_component_state(&slot->component) == SLOT_IDLE && !slot->is_kept)
         (void)offer(slot, slot_retire());
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* spread.h - a time in a range, from 64 random bits. */
+/* spread.h - picks a time in a range from 64 random bits. */
 #ifndef DET_TASK_SPREAD_H
 #define DET_TASK_SPREAD_H
 
@@ -10,8 +10,8 @@
 
 #include <detent/base.h>
 
-/* From `least` to `most`, both reached: no bits are the least, all bits the most. One in between
- * is favoured by at most one part in 2^64 / (most - least + 1). */
+/* From `least` to `most`, both included: zero bits give the least, all bits the most. The bias is
+ * at most one part in 2^64 / (most - least + 1). */
 static inline det_time det_spread(det_time least, det_time most, uint64_t chance)
 {
     det_u128 steps;

@@ -36,8 +36,7 @@ static det_time wall_now(struct lab *lab)
     return det_world_now(lab->world, DET_CLOCK_WALL);
 }
 
-static void an_attempt_that_succeeds_after_the_cancel_has_succeeded_and_the_end_is_cancelled(
-    void **unused)
+static void success_after_a_cancel_keeps_the_cancelled_end(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -59,8 +58,7 @@ static void an_attempt_that_succeeds_after_the_cancel_has_succeeded_and_the_end_
     }
 }
 
-static void one_that_is_restarted_by_hand_and_succeeds_meets_no_condition_of_completion(
-    void **unused)
+static void success_during_a_manual_restart_is_not_completion(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "lh" };
@@ -106,7 +104,7 @@ static void the_last_attempt_is_shown_while_the_next_one_runs(void **unused)
     }
 }
 
-static void before_the_end_of_the_first_attempt_there_is_no_last_one(void **unused)
+static void no_last_attempt_before_the_first_has_ended(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "h" };
@@ -120,7 +118,7 @@ static void before_the_end_of_the_first_attempt_there_is_no_last_one(void **unus
     lab_close(lab);
 }
 
-static void runs_of_a_schedule_are_no_restarts_and_retries_of_them_are(void **unused)
+static void scheduled_runs_are_not_counted_as_restarts_but_retries_are(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "oofo", .lab = lab };
@@ -144,7 +142,7 @@ static void runs_of_a_schedule_are_no_restarts_and_retries_of_them_are(void **un
     lab_close(lab);
 }
 
-static void the_end_says_how_often_it_was_restarted(void **unused)
+static void task_end_has_the_number_of_restarts(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "ffo" };
@@ -155,7 +153,7 @@ static void the_end_says_how_often_it_was_restarted(void **unused)
     lab_close(lab);
 }
 
-/* Each state has a beginning of its own. */
+/* Each state has its own beginning. */
 static void since_is_the_beginning_of_the_state_that_is_shown(void **unused)
 {
     struct lab *lab = lab_open(&(struct det_tasks_options){ .concurrent_max = 1 });
@@ -178,7 +176,7 @@ static void since_is_the_beginning_of_the_state_that_is_shown(void **unused)
     assert_string_equal(status_of(lab, &second).state, "waiting");
     assert_int_equal(status_of(lab, &second).since, stopped);
     lab_advance(lab, DET_HOUR);
-    lab_tell(lab, &script);
+    lab_report(lab, &script);
     lab_settle(lab);
     assert_string_equal(status_of(lab, &script).state, "held");
     assert_int_equal(status_of(lab, &script).since, stopped + DET_HOUR);
@@ -193,14 +191,12 @@ static void since_is_the_beginning_of_the_state_that_is_shown(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            an_attempt_that_succeeds_after_the_cancel_has_succeeded_and_the_end_is_cancelled),
-        cmocka_unit_test(
-            one_that_is_restarted_by_hand_and_succeeds_meets_no_condition_of_completion),
+        cmocka_unit_test(success_after_a_cancel_keeps_the_cancelled_end),
+        cmocka_unit_test(success_during_a_manual_restart_is_not_completion),
         cmocka_unit_test(the_last_attempt_is_shown_while_the_next_one_runs),
-        cmocka_unit_test(before_the_end_of_the_first_attempt_there_is_no_last_one),
-        cmocka_unit_test(runs_of_a_schedule_are_no_restarts_and_retries_of_them_are),
-        cmocka_unit_test(the_end_says_how_often_it_was_restarted),
+        cmocka_unit_test(no_last_attempt_before_the_first_has_ended),
+        cmocka_unit_test(scheduled_runs_are_not_counted_as_restarts_but_retries_are),
+        cmocka_unit_test(task_end_has_the_number_of_restarts),
         cmocka_unit_test(since_is_the_beginning_of_the_state_that_is_shown),
     };
 

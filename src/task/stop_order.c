@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* stop_order.c - a shutdown in order: dependents before what they depend on, the members of a group
- * one after the other from the last to the first, and all else at once.
+/* stop_order.c - an ordered shutdown: dependents before their dependencies, the members of a group
+ * one after the other from the last to the first, and everything else at once.
  *
- * One walk, along dependencies first and then in the order of the tree, finds an order in which
- * everything could start; the reverse of it is the order of stops. Each group at the top has a line
- * of its tasks in that order, and only the first of the line is asked. So whatever depends on what,
- * across groups or against the order in which members were added, the first of those that are left
- * waits for nobody, and each task is looked at as often as something before it leaves: once per
- * neighbour and once per dependency. */
-#include "task/tree.h"
+ * One walk, along dependencies first and then in the order of the tree, finds an order in which all
+ * tasks could start; the reverse is the order of stops. Each group at the top has a line of its
+ * tasks in that order, and only the first of the line is asked to stop. So whatever the
+ * dependencies, across groups or against the order of adding, the first of the remaining tasks
+ * never waits, and each task is checked once per neighbour and once per dependency. */
+#include "task/task_tree.h"
 
 #include "base/assert.h"
 
@@ -44,14 +43,15 @@ static void stop_if_it_may(struct det_task *task)
         (void)det_task_remove(task);
 }
 
-/* The first in the line of a group at the top. */
+/* The first task in the line of a group at the top. */
 static void stop_first(struct group *top)
 {
     if (top->parent && !det_list_is_empty(&top->stop_line))
         stop_if_it_may(DET_CONTAINER(top->stop_line.next, struct det_task, turn));
 }
 
-/* Behind all it needs: so in front of them. A leaf may be met several times. */
+/* The walk visits a task after its dependencies, so it is put in front of them. A leaf may be
+ * visited several times. */
 static void put_in_line(struct det_task *task)
 {
     if (det_list_is_empty(&task->turn))

@@ -23,7 +23,7 @@ static void tasks_at_the_top_stop_at_once(void **state)
     stage_player(&stage, "b")->stops_in = DET_SECOND;
     stage_expect(&stage, "+a +b");
     shut_down("-b #b -a #a");
-    assert_true(stage.players[0].told_at == stage.players[1].told_at);
+    assert_true(stage.players[0].reported_at == stage.players[1].reported_at);
 }
 
 static void members_stop_one_after_the_other_from_the_last_to_the_first(void **state)
@@ -42,7 +42,8 @@ static void members_stop_one_after_the_other_from_the_last_to_the_first(void **s
     stage_expect(&stage, "G:g G:in +a +x +y +b");
     shut_down("-b #b -y #y -x #x -a #a");
     assert_true(
-        stage_player(&stage, "a")->told_at - stage_player(&stage, "b")->told_at == 3 * DET_SECOND);
+        stage_player(&stage, "a")->reported_at - stage_player(&stage, "b")->reported_at ==
+        3 * DET_SECOND);
 }
 
 static void dependents_stop_before_what_they_depend_on(void **state)
@@ -57,7 +58,7 @@ static void dependents_stop_before_what_they_depend_on(void **state)
     shut_down("-mail #mail -web #web -db #db");
 }
 
-static void those_who_depend_on_a_group_stop_before_its_members(void **state)
+static void dependents_of_a_group_stop_before_its_members(void **state)
 {
     (void)state;
     stage_open(&stage);
@@ -71,7 +72,7 @@ static void those_who_depend_on_a_group_stop_before_its_members(void **state)
 }
 
 /* t was added after the group `in`, whose member u depends on it; w of `in` is needed by t. */
-static void dependencies_against_the_order_of_the_tree_win(void **state)
+static void dependencies_override_the_tree_order_at_shutdown(void **state)
 {
     (void)state;
     stage_open(&stage);
@@ -84,7 +85,7 @@ static void dependencies_against_the_order_of_the_tree_win(void **state)
     shut_down("-u #u -t #t -w #w");
 }
 
-static void a_batch_against_its_own_order_stops_dependents_first(void **state)
+static void batch_listed_in_reverse_stops_dependents_first(void **state)
 {
     struct det_dependency need = { .name = "a", .when = DET_WHEN_RUNNING };
     struct det_task_spec specs[2];
@@ -128,7 +129,7 @@ static void force_does_not_wait_for_the_order(void **state)
     stage_player(&stage, "b")->stops_in = DET_HOUR;
     stage_expect(&stage, "G:g +a +b");
     assert_int_equal(det_tasks_shutdown(stage.tasks, &error), DET_ERR_TIMEOUT);
-    assert_string_equal(error.text, "2 did not stop within the grace: a, b");
+    assert_string_equal(error.text, "2 did not stop within the grace period: a, b");
     stage_close(&stage);
 }
 
@@ -174,9 +175,9 @@ int main(void)
         cmocka_unit_test(tasks_at_the_top_stop_at_once),
         cmocka_unit_test(members_stop_one_after_the_other_from_the_last_to_the_first),
         cmocka_unit_test(dependents_stop_before_what_they_depend_on),
-        cmocka_unit_test(those_who_depend_on_a_group_stop_before_its_members),
-        cmocka_unit_test(dependencies_against_the_order_of_the_tree_win),
-        cmocka_unit_test(a_batch_against_its_own_order_stops_dependents_first),
+        cmocka_unit_test(dependents_of_a_group_stop_before_its_members),
+        cmocka_unit_test(dependencies_override_the_tree_order_at_shutdown),
+        cmocka_unit_test(batch_listed_in_reverse_stops_dependents_first),
         cmocka_unit_test(a_shutdown_in_the_middle_of_a_restart_ends_all),
         cmocka_unit_test(force_does_not_wait_for_the_order),
         cmocka_unit_test(many_start_and_stop_in_linear_time),

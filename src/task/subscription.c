@@ -9,9 +9,9 @@
  * Invariants
  *   1. tail - head is at most `capacity`. Each event offered is queued, delivered, lagged or
  *      dropped, and is counted as such once.
- *   2. The thread sets `is_asleep` and then looks at the queue; the publisher fills the queue and
- *      then looks at `is_asleep`. One of them sees the other, and a thread is woken once a drain.
- *   3. The memory goes with the last reference: the bus's, or that of a thread left behind. */
+ *   2. The thread sets `is_asleep` and then checks the queue; the publisher fills the queue and
+ *      then checks `is_asleep`. One of them sees the other, and a thread is woken once per drain.
+ *   3. The last reference frees the memory: the bus's, or that of a detached thread. */
 #include "task/subscription.h"
 
 #include "base/assert.h"
@@ -37,7 +37,7 @@ static void set_state(struct det_subscription *subscription, enum det_subscripti
     det_condition_broadcast(subscription->world, subscription->changed);
 }
 
-/* Asleep until there is something to do. Whoever waits for room hears of it first. */
+/* Sleeps until there is work. Wakes threads that wait for room first. */
 static void sleep_for_more(struct det_subscription *subscription)
 {
     struct det_world *world = subscription->world;
@@ -58,8 +58,8 @@ static void sleep_for_more(struct det_subscription *subscription)
     det_mutex_unlock(world, subscription->mutex);
 }
 
-/* One event, or a sleep. False when it is time to end: the state is read before the queue, so that
- * what was queued before the end began is seen. */
+/* One event, or a sleep. False: time to end. The state is read before the queue, so that events
+ * queued before the end began are seen. */
 static bool go_on(struct det_subscription *subscription)
 {
     enum det_subscription_state state = det_subscription_state(subscription);
@@ -86,7 +86,7 @@ static void drop_one(struct det_subscription *subscription)
         (void)det_subscription_take(subscription);
 }
 
-/* What is still queued now will not be delivered. */
+/* Events that are still queued are dropped. */
 static void end(struct det_subscription *subscription)
 {
     const struct det_subscriber *subscriber = &subscription->subscriber;
@@ -211,13 +211,13 @@ static void wake_thread(struct det_subscription *subscription)
     if (!atomic_load(&subscription->is_asleep) || !atomic_exchange(&subscription->is_asleep, false))
         return;
     det_subscription_add(&subscription->wakes, 1);
-    /* It may be on its way to sleep with the mutex; and it needs it when it wakes. */
+    /* The thread may be about to sleep, holding the mutex; it takes the mutex when it wakes. */
     det_mutex_lock(subscription->world, subscription->mutex);
     det_mutex_unlock(subscription->world, subscription->mutex);
     det_condition_broadcast(subscription->world, subscription->changed);
 }
 
-/* A sleeping thread is woken now, not at the end of the turn: a long turn would fill the rest. */
+/* Wakes a sleeping thread now, not at the end of the turn: a long turn would fill the rest. */
 void det_subscription_offer_more(
     struct det_subscription *subscription, uint64_t sequence, bool is_diagnostic)
 {
@@ -239,9 +239,9 @@ void det_subscription_offer_more(
         wake_thread(subscription);
 }
 
-/* Under the mutex, as is all that decides it: a publisher that finds the queue full and a reader
- * that empties it meanwhile agree on who was later. One that ends gets no more events, so there is
- * nothing to wait for. */
+/* Under the mutex, like all of its conditions: a publisher that finds the queue full and a reader
+ * that empties it meanwhile agree on the order. An ending subscription gets no more events, so no
+ * work waits for it. */
 static void press(struct det_subscription *subscription)
 {
     if (det_subscription_state(subscription) == DET_SUBSCRIPTION_LIVE &&
@@ -255,8 +255,8 @@ void det_subscription_relieve(struct det_subscription *subscription)
         det_bus_press(subscription->bus, false);
 }
 
-/* Under no limit of its own: what waits is work that would make more of them. Only for want of
- * memory one is lost. */
+/* Without a limit: the work that would make more events waits instead. An event is lost only
+ * without memory. */
 void det_subscription_keep(
     struct det_subscription *subscription, const struct det_task_event *event, bool is_diagnostic)
 {
@@ -299,8 +299,8 @@ void det_subscription_begin_end(struct det_subscription *subscription, bool is_d
     det_mutex_unlock(subscription->world, subscription->mutex);
 }
 
-/* Until the thread has ended, or no longer than the deadline; then it may not start another call.
- * The thread that is in none ends by itself from there. */
+/* Waits until the thread has ended, at most until the deadline; then it may not start another call.
+ * A thread outside of a call ends by itself. */
 static int finish_thread(struct det_subscription *subscription, det_time deadline)
 {
     struct det_world *world = subscription->world;
@@ -320,7 +320,7 @@ static int finish_thread(struct det_subscription *subscription, det_time deadlin
     return 0;
 }
 
-/* Waits for a call on the loop's thread, when this is another one. */
+/* Waits for a call on the loop's thread, if this is another one. */
 static int wait_for_call(struct det_subscription *subscription, det_time deadline)
 {
     struct det_world *world = subscription->world;
@@ -335,7 +335,7 @@ static int wait_for_call(struct det_subscription *subscription, det_time deadlin
     return r;
 }
 
-/* What the loop does not deliver any more is delivered here. */
+/* Delivers what the loop will not deliver any longer. */
 static void drain_until(struct det_subscription *subscription, det_time deadline)
 {
     struct det_world *world = subscription->world;

@@ -8,8 +8,8 @@
  *         \        v           |
  *          +--> DROPPING ------+             LIVE, DRAINING: the queue is delivered
  *
- * Who may call back: the thread of a THREAD subscription until it is DROPPING; the loop while the
- * subscription is LIVE; whoever ends a LOOP or LOSSLESS one, after that. */
+ * Callbacks run on the thread of a THREAD subscription until it is DROPPING; on the loop while the
+ * subscription is LIVE; and on the thread that ends a LOOP or LOSSLESS one, after that. */
 #ifndef DET_TASK_SUBSCRIPTION_H
 #define DET_TASK_SUBSCRIPTION_H
 
@@ -28,7 +28,7 @@ enum det_subscription_state {
     DET_SUBSCRIPTION_ENDED,
 };
 
-/* Failures of a thread's callback that wait for the loop; those beyond go into the last one. */
+/* Failures of a thread's callback that wait for the loop; further ones replace the last. */
 #define DET_SUBSCRIPTION_FAILURES 16
 
 struct det_subscription_failure {
@@ -44,7 +44,7 @@ struct det_subscription_failures {
 /* The publisher's side of a queue of sequences. */
 struct det_sequence_queue {
     uint32_t capacity;
-    uint64_t attention; /* from this many on the publisher looks more closely: half of them */
+    uint64_t attention; /* threshold for a closer check by the publisher: half of the capacity */
     uint64_t mask;
     uint64_t *sequences;
     _Atomic(uint64_t) tail;
@@ -52,30 +52,30 @@ struct det_sequence_queue {
 };
 
 struct det_subscription {
-    /* What the publisher looks at in each publish, and writes alone. */
+    /* Fields that the publisher reads in each publish, and writes alone. */
     enum det_delivery delivery;
-    bool is_lossless; /* `kept` instead of `queue` */
+    bool is_lossless; /* uses `kept` instead of `queue` */
     struct det_sequence_queue queue;
     uint64_t lost; /* since the last SUBSCRIBER_OVERFLOWED about it */
     _Atomic(uint64_t) dropped, wakes;
-    int failure;      /* LOSSLESS: of the event that is being published */
-    bool turn_failed; /* the last turn; that is told again only after one that did not */
-    int last_turn;    /* what the turn at its end returned */
-    char unused[64];  /* the two sides do not share a line of memory */
+    int failure;      /* LOSSLESS: of the event under publication */
+    bool turn_failed; /* the last turn failed; reported again only after a successful one */
+    int last_turn;    /* return value of the last turn at its end */
+    char unused[64];  /* keeps the two sides in different cache lines */
 
-    /* What whoever calls back writes. */
+    /* Fields that the reader writes. */
     _Atomic(uint64_t) head;
     _Atomic(uint64_t) delivered, lagged, failed;
-    atomic_bool is_asleep;  /* set by the thread, taken back by who wakes it */
+    atomic_bool is_asleep;  /* set by the thread, cleared by its waker */
     atomic_bool is_calling; /* user code runs, or is about to */
     struct det_task_event event;
 
-    atomic_bool has_lost; /* `lost` is not 0: the thread tells the loop when it has made room */
+    atomic_bool has_lost; /* `lost` is not 0: the thread notifies the loop when there is room */
     _Atomic(int) state;   /* enum det_subscription_state */
     atomic_uint references;
     struct det_subscriber subscriber; /* its name is below */
     char name[DET_TASK_NAME_MAX + 1];
-    struct det_bus *bus; /* which it keeps */
+    struct det_bus *bus; /* referenced */
     struct det_bus_ring *ring;
     struct det_world *world;
     const struct det_allocator *allocator;
@@ -83,12 +83,12 @@ struct det_subscription {
     struct det_list node; /* in a list of the bus, under the bus's mutex */
     struct det_thread *thread;
 
-    struct det_mutex *mutex; /* for what follows, and for each change of `state` */
+    struct det_mutex *mutex; /* for the following fields, and for each change of `state` */
     struct det_condition *changed;
-    bool is_left;            /* behind: the loop may be gone */
-    atomic_bool is_pressing; /* as many are kept as it may have: new work waits */
+    bool is_left;            /* detached: the loop may be gone */
+    atomic_bool is_pressing; /* `capacity` events are kept: new work waits */
     struct det_event_queue kept;
-    _Atomic(const void *) reader; /* who calls back on a thread of its own; NULL: not yet */
+    _Atomic(const void *) reader; /* the subscriber's thread; NULL: not yet */
     struct det_subscription_failures failures;
 };
 
@@ -98,7 +98,7 @@ DET_MUST_CHECK int det_subscription_open(
     const struct det_subscriber *subscriber, struct det_subscription **ret);
 void det_subscription_release(struct det_subscription *subscription);
 
-/* The publisher's side. */
+/* Called by the publisher. */
 
 static inline void det_subscription_push(
     struct det_subscription *subscription, uint64_t tail, uint64_t sequence)
@@ -123,49 +123,50 @@ static inline void det_subscription_offer(
         det_subscription_offer_more(subscription, sequence, is_diagnostic);
 }
 
-/* Lossless, but not by LOSSLESS delivery: keeps a copy. */
+/* Lossless, except DET_DELIVER_LOSSLESS: keeps a copy. */
 void det_subscription_keep(
     struct det_subscription *subscription, const struct det_task_event *event, bool is_diagnostic);
-/* LOSSLESS: calls back at once. A failure is left in `failure`. */
+/* LOSSLESS: calls back at once. Stores an error in `failure`. */
 void det_subscription_call(
     struct det_subscription *subscription, const struct det_task_event *event, bool is_diagnostic);
-/* LOSSLESS: after a turn. 0, or the callback's error. */
+/* LOSSLESS: called after a turn. 0, or the callback's error. */
 int det_subscription_turn(struct det_subscription *subscription);
 bool det_subscription_has_room(const struct det_subscription *subscription);
-/* Wakes the thread if it sleeps and there is something to do. */
+/* Wakes the thread if it sleeps and there is work. */
 void det_subscription_wake(struct det_subscription *subscription);
-/* LOOP: delivers what is queued now; what is queued meanwhile stays. */
+/* LOOP: delivers the events queued now; later ones stay. */
 void det_subscription_drain(struct det_subscription *subscription);
-/* Takes the oldest failure that was not published yet; false when there is none. */
+/* Takes the oldest unpublished failure; false: none. */
 bool det_subscription_take_failure(
     struct det_subscription *subscription, struct det_subscription_failure *ret);
 
 /* The end. */
 
-/* No new events from here on; `is_dropping`: the queued ones are not delivered either. */
+/* Refuses new events from now on; `is_dropping`: queued ones are dropped, too. */
 void det_subscription_begin_end(struct det_subscription *subscription, bool is_dropping);
-/* Waits until all is delivered, at the deadline drops the rest. 0: it has ended, on_close() was
- * called, its thread was joined. DET_ERR_TIMEOUT: a callback still runs; may be called again. */
+/* Waits until everything is delivered; at the deadline drops the rest. 0: ended, on_close() was
+ * called, the thread was joined. DET_ERR_TIMEOUT: a callback still runs; may be called again. */
 DET_MUST_CHECK int det_subscription_finish_end(
     struct det_subscription *subscription, det_time deadline);
-/* For one that did not finish: it never touches the loop again. */
+/* Detaches a subscription that did not finish: it never accesses the loop again. */
 void det_subscription_leave(struct det_subscription *subscription);
 
-/* Its parts among themselves. */
+/* Internal functions. */
 
-/* Whether user code may be called: yes up to the state `last`, and then det_subscription_exit()
- * must follow. */
+/* True if user code may be called, which is the case up to the state `last`;
+ * det_subscription_exit() must follow. */
 DET_MUST_CHECK bool det_subscription_enter(
     struct det_subscription *subscription, enum det_subscription_state last);
 void det_subscription_exit(struct det_subscription *subscription);
-/* Calls back with the next event that is still there, and before it with the news of those that are
- * not. False when the queue is empty. */
+/* Calls back with the next available event, and before it with the report of lost ones. False: the
+ * queue is empty. */
 bool det_subscription_next(struct det_subscription *subscription);
-/* Takes the next sequence out of the queue, which has one; its room is free from here on. */
+/* Takes the next sequence out of the queue, which must not be empty; its room is free from now
+ * on. */
 uint64_t det_subscription_take(struct det_subscription *subscription);
-/* The same of a lossless one, with its event. */
+/* Takes the next event of a lossless subscription. */
 void det_subscription_take_kept(struct det_subscription *subscription, struct det_task_event *ret);
-/* It does not press any more, if it did. Under the mutex. */
+/* Ends its pressure on new work, if any. Under the mutex. */
 void det_subscription_relieve(struct det_subscription *subscription);
 
 static inline enum det_subscription_state det_subscription_state(
@@ -180,7 +181,7 @@ static inline bool det_subscription_is_empty(const struct det_subscription *subs
            atomic_load_explicit(&subscription->queue.tail, memory_order_acquire);
 }
 
-/* For a counter that has one writer at a time; others only look. */
+/* For a counter with one writer at a time; other threads only read it. */
 static inline void det_subscription_add(_Atomic(uint64_t) *counter, uint64_t count)
 {
     uint64_t value = atomic_load_explicit(counter, memory_order_relaxed);
@@ -188,17 +189,17 @@ static inline void det_subscription_add(_Atomic(uint64_t) *counter, uint64_t cou
     atomic_store_explicit(counter, value + count, memory_order_relaxed);
 }
 
-/* The bus's. */
+/* Functions of the bus. */
 
-/* Counts those that subscribers will not see; from any thread. */
+/* Counts events that subscribers will not get; any thread. */
 void det_bus_count_lost(struct det_bus *bus, uint64_t count);
-/* One subscriber more, or less, that cannot keep up. */
+/* Counts a subscriber that cannot keep up, or one that has caught up. */
 void det_bus_press(struct det_bus *bus, bool is_pressed);
-/* Asks for a turn of the bus; from any thread. */
+/* Requests a turn of the bus; any thread. */
 void det_bus_want_turn(struct det_bus *bus);
 void det_bus_keep(struct det_bus *bus);
 void det_bus_release(struct det_bus *bus);
-/* Diagnostics of the bus itself, whose loss or failure causes no further one. */
+/* True for diagnostics of the bus itself, whose loss or failure causes no further event. */
 bool det_task_event_is_diagnostic(enum det_task_event_kind kind);
 
 #endif

@@ -4,9 +4,9 @@
 /* subscription_call.c - from the queue of a subscription to its callbacks, and their failures.
  *
  * Invariants
- *   1. User code is called with `is_calling` set and the state seen after that; who ends sets the
- *      state and then looks at `is_calling`. So at DROPPING either the end knows of the call or the
- *      call does not happen.
+ *   1. User code is called with `is_calling` set and the state read after that; the ending thread
+ *      sets the state and then reads `is_calling`. So at DROPPING either the end knows about the
+ *      call or the call does not happen.
  *   2. Each sequence taken out of the queue is delivered or lagged, and counted once. */
 #include "base/assert.h"
 #include "base/text.h"
@@ -34,7 +34,7 @@ bool det_subscription_enter(struct det_subscription *subscription, enum det_subs
     return false;
 }
 
-/* The thread's way to publish: the loop takes it from here. */
+/* A thread publishes through the loop, which takes failures from here. */
 static void queue_failure(struct det_subscription *subscription, int code)
 {
     unsigned count;
@@ -81,8 +81,8 @@ static void call(struct det_subscription *subscription, const struct det_task_ev
         queue_failure(subscription, r);
 }
 
-/* Tells a reader that was too slow, and it alone; with the sequence of the last event that it
- * missed, which it will not see otherwise. */
+/* Reports to a reader that was too slow, and to it alone; with the sequence of the last event that
+ * it missed. */
 static void call_lagged(struct det_subscription *subscription, uint64_t sequence, uint64_t count)
 {
     struct det_task_event event = {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* supervisor.c - one shutdown for all who ask: the functions that supervisor.fsm names.
+/* supervisor.c - one shutdown for all callers: the functions that supervisor.fsm names.
  *
  *     SHUTDOWN_REQUESTED -> no more admissions, slots purged -> all asked to stop, dependents first
- *        -> everybody gone in time:          ALL_STOPPED
- *        -> the grace is over: force        -> gone then:    GRACE_EXCEEDED with the names
+ *        -> all gone in time:               ALL_STOPPED
+ *        -> the grace is over: kill        -> gone then:    GRACE_EXCEEDED with the names
  *                                           -> still there:  GRACE_EXCEEDED; they are stuck
  *
- * What callers on other threads see (the verdict, whether it is over) stands under the mutex. */
+ * Fields for callers on other threads (the verdict, whether it is over) are under the mutex. */
 #include <detent/driver/loop.h>
 
 #include "task/supervisor.h"
@@ -26,14 +26,14 @@
 #define FSM_SPEC "task/supervisor.fsm"
 #include <detent/fsm/define.h>
 
-/* How long a process may take to be gone after it was killed. */
+/* Time for a killed process to end. */
 #define KILL_SPAN (5 * DET_SECOND)
 
 static void offer(struct det_tasks *tasks, struct supervisor_event event)
 {
     int r;
 
-    if (!tasks->component.def)
+    if (!det_component_is_supervised(&tasks->component))
         return;
     r = supervisor_offer(tasks, event);
     det_assert(r == 0 || r == DET_ERR_UNHANDLED || r == DET_ERR_NO_MEMORY);
@@ -49,7 +49,8 @@ static void publish(struct det_tasks *tasks, enum det_task_event_kind kind, cons
 
 bool det_tasks_is_open(const struct det_tasks *tasks)
 {
-    return tasks->component.def && tasks->component.state == SUPERVISOR_OPEN;
+    return det_component_is_supervised(&tasks->component) &&
+           det_component_state(&tasks->component) == SUPERVISOR_OPEN;
 }
 
 /* Guards. */
@@ -103,7 +104,7 @@ static int stop_all(
     return DET_EFFECT_PRODUCED;
 }
 
-/* Their names as one text, as far as it has room. */
+/* Appends names to one text, as far as there is room. */
 static void note_stubborn(struct det_tasks *tasks, const struct det_task *task)
 {
     char *names = tasks->shutdown.stubborn;
@@ -127,7 +128,7 @@ static int force_one(struct det_task *task, void *argument)
     return 0;
 }
 
-/* Whether only functions are left, for whom nothing can be done. */
+/* True if only functions are left, which cannot be killed. */
 static int count_forced(struct det_task *task, void *argument)
 {
     unsigned *count = argument;
@@ -161,7 +162,7 @@ static void set_verdict(struct det_tasks *tasks, int verdict)
     det_mutex_unlock(tasks->world, tasks->status.mutex);
 }
 
-static int tell_stopped(
+static int report_stopped(
     struct det_tasks *tasks, const struct supervisor_event *event, struct supervisor_event *ret)
 {
     (void)event;
@@ -171,7 +172,7 @@ static int tell_stopped(
     return DET_EFFECT_DONE;
 }
 
-static int tell_exceeded(
+static int report_exceeded(
     struct det_tasks *tasks, const struct supervisor_event *event, struct supervisor_event *ret)
 {
     (void)event;
@@ -186,8 +187,9 @@ static void on_deadline(void *argument)
     struct det_tasks *tasks = argument;
 
     offer(
-        tasks, tasks->component.state == SUPERVISOR_FORCING ? supervisor_give_up()
-                                                            : supervisor_deadline());
+        tasks, det_component_state(&tasks->component) == SUPERVISOR_FORCING
+                   ? supervisor_give_up()
+                   : supervisor_deadline());
 }
 
 static int supervisor_completed(struct det_tasks *tasks, const struct det_component_end *end)
@@ -202,7 +204,7 @@ static int supervisor_completed(struct det_tasks *tasks, const struct det_compon
     return 0;
 }
 
-/* The timer is set from the start, if only to never, so that a shutdown needs no memory for it. */
+/* The timer is set from the start, at least to never, so a shutdown needs no memory for it. */
 int det_supervisor_start(struct det_tasks *tasks)
 {
     int r;
@@ -230,7 +232,7 @@ static void look_idle(struct det_tasks *tasks)
     bool was_idle = tasks->status.is_idle;
 
     tasks->status.is_idle = tasks->status.is_empty && tasks->status.holds == 0;
-    /* Callers wait until it is idle, never until it is busy. */
+    /* Callers wait until the supervisor is idle, never until it is busy. */
     if (tasks->status.is_idle && !was_idle)
         det_condition_broadcast(tasks->world, tasks->status.changed);
 }
@@ -259,7 +261,8 @@ static int do_nothing(struct det_tasks *tasks, void *argument)
     return 0;
 }
 
-/* Who turns a loop of his own looks again after a turn; one with a loop of ours is told already. */
+/* A thread that turns its own loop checks again after a turn; for our own loop the condition is
+ * signalled already. */
 void det_tasks_nudge(struct det_tasks *tasks)
 {
     int r = tasks->own_loop ? 0 : det_tasks_call(tasks, true, do_nothing, NULL);
@@ -267,7 +270,7 @@ void det_tasks_nudge(struct det_tasks *tasks)
     (void)r;
 }
 
-void det_tasks_look_empty(struct det_tasks *tasks)
+void det_tasks_check_empty(struct det_tasks *tasks)
 {
     bool is_empty = has_nobody(tasks), was_empty;
 
@@ -307,7 +310,7 @@ static int ask_force(struct det_tasks *tasks, void *argument)
     return 0;
 }
 
-/* Waits for a fact that stands under the mutex; on the loop's own thread by turning it. */
+/* Waits for a flag under the mutex; on the loop's own thread by turning it. */
 static int wait_for(struct det_tasks *tasks, const bool *a, const bool *b)
 {
     int r = 0;
@@ -336,7 +339,7 @@ void det_supervisor_wait_over(struct det_tasks *tasks)
     (void)wait_for(tasks, &tasks->status.is_over, &tasks->status.is_over);
 }
 
-/* On the loop, since one who waits for it may turn that. */
+/* On the loop, since a waiting thread may turn it. */
 static int note_bus_ended(struct det_tasks *tasks, void *argument)
 {
     (void)argument;
@@ -347,7 +350,7 @@ static int note_bus_ended(struct det_tasks *tasks, void *argument)
     return 0;
 }
 
-/* The first who comes drains the subscribers, the others wait for it. */
+/* The first caller drains the subscribers, the others wait for it. */
 static int end_bus(struct det_tasks *tasks)
 {
     det_time now = det_world_now(tasks->world, DET_CLOCK_MONOTONIC);
@@ -379,7 +382,7 @@ static int end_with_verdict(struct det_tasks *tasks, struct det_error *reterr)
         return 0;
     memcpy(names, tasks->shutdown.stubborn, sizeof names);
     return det_error_set(
-        reterr, tasks->status.verdict, "%u did not stop within the grace: %s",
+        reterr, tasks->status.verdict, "%u did not stop within the grace period: %s",
         (unsigned)tasks->shutdown.stubborn_count, names);
 }
 
@@ -389,7 +392,7 @@ int det_tasks_shutdown(struct det_tasks *tasks, struct det_error *reterr)
 
     r = det_tasks_call(tasks, true, ask_shut_down, NULL);
     if (r < 0)
-        return det_error_set(reterr, r, "asking for a shutdown: %s", det_error_text(r));
+        return det_error_set(reterr, r, "requesting a shutdown: %s", det_error_text(r));
     return end_with_verdict(tasks, reterr);
 }
 
@@ -403,7 +406,7 @@ int det_tasks_run(struct det_tasks *tasks, struct det_error *reterr)
     tasks->status.is_running = true;
     det_mutex_unlock(tasks->world, tasks->status.mutex);
     if (was_running)
-        return det_error_set(reterr, DET_ERR_BUSY, "these tasks run already, or have run");
+        return det_error_set(reterr, DET_ERR_BUSY, "det_tasks_run() was called already");
     r = wait_for(tasks, &tasks->status.is_idle, &tasks->status.has_verdict);
     if (r == 0)
         r = det_tasks_call(tasks, true, ask_run_out, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* task_event.c - events about tasks, on their way to the bus. */
+/* task_event.c - makes events about tasks for the bus. */
 #include <string.h>
 
 #include "base/text.h"
@@ -25,7 +25,7 @@ void det_task_event_init(
     memcpy(event->name, task->name, strlen(task->name) + 1);
 }
 
-void det_task_tell(struct det_task *task, enum det_task_event_kind kind)
+void det_task_publish(struct det_task *task, enum det_task_event_kind kind)
 {
     DET_UNSET struct det_task_event event;
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* task_journal.c - every event as a line in a file: docs/formats/task-journal.md is the format.
+/* task_journal.c - writes every event as a line in a file; docs/formats/task-journal.md has the
+ * format.
  *
  *     file:    | synced ............... | written, not synced |
  *     buffer:                                                 | events since |
  *              0                  synced                   size      size + used
  *
  * Invariants
- *   1. `synced` <= `size`; all lines of a turn say the same `synced`.
- *   2. Once `failure` is set nothing is written, and each turn answers it.
- *   3. The buffer always has room for one line more. */
+ *   1. `synced` <= `size`; all lines of a turn contain the same `synced`.
+ *   2. Once `failure` is set nothing is written, and each turn returns it.
+ *   3. The buffer always has room for one more line. */
 #include <detent/bus.h>
 
 #include <inttypes.h>
@@ -34,7 +35,7 @@ struct det_task_journal {
     char buffer[BUFFER_SIZE];
 };
 
-/* Puts what the lines have in common behind the object in `line`, whose end is cut off for it. */
+/* Appends the common fields to the object in `line`, after removing its end. */
 static size_t seal(char *line, size_t size, uint64_t synced)
 {
     uint32_t crc;
@@ -62,7 +63,7 @@ static void write_out(struct det_task_journal *journal)
     journal->used = 0;
 }
 
-/* The failure is the turn's to tell: told here it would be told for each event. */
+/* The turn reports a failure; here it would be reported for each event. */
 static int append_event(void *user, const struct det_task_event *event)
 {
     struct det_task_journal *journal = user;
@@ -91,7 +92,7 @@ static int sync_turn(void *user)
     return journal->failure;
 }
 
-/* Says that the sequences begin again, and in which format. */
+/* Writes the format, and that the sequences start again. */
 static int append_opening(struct det_task_journal *journal)
 {
     char at[DET_TIME_TEXT];
@@ -105,7 +106,7 @@ static int append_opening(struct det_task_journal *journal)
     return sync_turn(journal);
 }
 
-/* The entry of a file that was just made is durable when its folder is. */
+/* A new file is durable when its folder is synced. */
 static int sync_folder(struct det_world *world, const char *path)
 {
     char folder[DET_PATH_MAX];
@@ -127,8 +128,8 @@ static int cut(struct det_task_journal *journal, uint64_t size)
     return det_file_truncate(journal->world, journal->file, size);
 }
 
-/* What the last program did not see synced is written once more as it is: its sync may have failed,
- * and the system then shows what the disk does not have and never will. */
+/* Rewrites data whose sync the last program did not confirm: its sync may have failed, and the page
+ * cache may then contain data that the disk never gets. */
 static int write_again(struct det_task_journal *journal, uint64_t from, uint64_t to)
 {
     while (from < to) {
@@ -147,8 +148,8 @@ static int write_again(struct det_task_journal *journal, uint64_t from, uint64_t
     return 0;
 }
 
-/* A file without a whole line was never in its folder for sure: the sync of the folder may have
- * failed, and what it lost then no later one brings. A new entry is a new chance. */
+/* A file without a whole line may be missing in its folder: the sync of the folder may have failed,
+ * and a later sync does not repair that. Creating a new entry does. */
 static int make_again(struct det_task_journal *journal, const char *path)
 {
     int r;
@@ -162,7 +163,7 @@ static int make_again(struct det_task_journal *journal, const char *path)
         journal->world, path, DET_FILE_READ | DET_FILE_WRITE | DET_FILE_CREATE, &journal->file);
 }
 
-/* From the lines that were found to a file that can be appended to. */
+/* Prepares a file with the found lines for appending. */
 static int restore(
     struct det_task_journal *journal, const char *path,
     const struct det_task_journal_extent *extent)
@@ -211,7 +212,7 @@ int det_task_journal_open(
 
     journal = DET_NEW(allocator, struct det_task_journal);
     if (!journal)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a journal");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for a journal");
     journal->world = det_world_or_real(world);
     journal->allocator = allocator;
     r = open_file(journal, path, reterr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* task_journal.h - the lines of a journal of tasks: how they are checked and where they end. */
+/* task_journal.h - the lines of a journal of tasks: their checksum and their end. */
 #ifndef DET_TASK_TASK_JOURNAL_H
 #define DET_TASK_TASK_JOURNAL_H
 
@@ -9,14 +9,14 @@
 #include <detent/driver/world.h>
 
 #define DET_TASK_JOURNAL_FORMAT   1
-#define DET_TASK_JOURNAL_LINE_MAX 4096 /* with its newline */
+#define DET_TASK_JOURNAL_LINE_MAX 4096 /* including its newline */
 
-/* Of the bytes of a line before its crc. */
+/* The checksum over the bytes of a line before its crc. */
 uint32_t det_task_journal_crc(const char *line, size_t size);
 
 struct det_task_journal_extent {
-    uint64_t size;   /* where the whole lines end */
-    uint64_t synced; /* how much of that was on the disk for sure, by what they say */
+    uint64_t size;   /* the end of the whole lines */
+    uint64_t synced; /* how much of that was certainly on the disk, according to the lines */
 };
 
 /* Reads all lines through `buffer`, of at least two lines' size. DET_ERR_CORRUPT with line and

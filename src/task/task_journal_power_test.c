@@ -13,7 +13,7 @@ struct promises {
     uint64_t tried[LIVES];
 };
 
-/* Whether there is a text (NULL: none) that begins with this key and a number, and which. */
+/* True if the text (NULL: none) begins with this key and a number; writes the number. */
 static bool number_after(const char *text, const char *key, uint64_t *ret)
 {
     size_t size = strlen(key);
@@ -25,7 +25,7 @@ static bool number_after(const char *text, const char *key, uint64_t *ret)
     return end != text + size;
 }
 
-/* What is in the file is in order, without gaps, and reaches at least as far as was promised. */
+/* The lines of the file are in order, without gaps, and reach at least as far as was promised. */
 static void assert_kept(struct det_world *world, const struct promises *promises)
 {
     uint64_t found[LIVES] = { 0 };
@@ -81,7 +81,7 @@ static void live(
 }
 
 /* Power cuts, programs that just end, and a disk that fails, in one file's history. */
-static void what_a_turn_has_promised_outlives_power_cuts_and_faults(void **state)
+static void synced_journal_lines_survive_power_cuts_and_faults(void **state)
 {
     static const struct det_sim_disk_faults none;
     static const struct det_sim_disk_faults faulty = {
@@ -121,7 +121,7 @@ static void what_a_turn_has_promised_outlives_power_cuts_and_faults(void **state
     }
 }
 
-static void on_a_bus_every_event_is_written_and_a_failed_sync_is_told_once(void **state)
+static void journal_writes_every_event_and_reports_a_failed_sync_once(void **state)
 {
     static struct watcher watcher;
     struct det_sim_disk_faults faults = { .sync_error = 1000000 };
@@ -158,8 +158,8 @@ static void on_a_bus_every_event_is_written_and_a_failed_sync_is_told_once(void 
     fixture_close(&fixture);
 }
 
-/* Nobody is there to hear of it in time: whoever reads the ring does. */
-static void a_sync_that_fails_at_the_end_is_told_too(void **state)
+/* No subscriber gets it in time, but a reader of the ring does. */
+static void failed_sync_at_the_end_is_reported(void **state)
 {
     struct det_sim_disk_faults faults = { .write_error = 1000000 };
     struct bus_fixture fixture;
@@ -185,9 +185,9 @@ static void a_sync_that_fails_at_the_end_is_told_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_turn_has_promised_outlives_power_cuts_and_faults),
-        cmocka_unit_test(on_a_bus_every_event_is_written_and_a_failed_sync_is_told_once),
-        cmocka_unit_test(a_sync_that_fails_at_the_end_is_told_too),
+        cmocka_unit_test(synced_journal_lines_survive_power_cuts_and_faults),
+        cmocka_unit_test(journal_writes_every_event_and_reports_a_failed_sync_once),
+        cmocka_unit_test(failed_sync_at_the_end_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* task_journal_scan.c - reads a journal of tasks and tells a torn tail from damage.
+/* task_journal_scan.c - reads a journal of tasks and distinguishes a torn tail from damage.
  *
- * Line by line; the first one that is not whole is remembered. From then on whole lines are only
- * asked how much was on the disk when they were written: beyond that place, and it is damage. */
+ * The scan reads line by line and remembers the first incomplete line. Later whole lines are only
+ * checked for how much was on the disk when they were written: if that is beyond the incomplete
+ * line, the file is damaged. */
 #include "task/task_journal.h"
 
 #include <inttypes.h>
@@ -21,20 +22,20 @@
 #define CRC_DIGITS  8
 #define CRC_SIZE    (sizeof CRC - 1 + CRC_DIGITS + 2) /* with quote and brace */
 #define OPENING     "{\"journal\":"
-#define OPENING_MAX 512 /* bytes of an opening line: less than a sector */
-/* How far a newline is sought: two lines that have lost theirs are seen together. */
-#define LOOK_MAX   ((size_t)2 * DET_TASK_JOURNAL_LINE_MAX)
-#define DIGITS_MAX 20
+#define OPENING_MAX 512 /* bytes in an opening line: less than a sector */
+/* Limit of the search for a newline: two lines without theirs are read together. */
+#define LOOKAHEAD_MAX ((size_t)2 * DET_TASK_JOURNAL_LINE_MAX)
+#define DIGITS_MAX    20
 
 struct scan {
     struct det_world *world;
     struct det_file *file;
     char *buffer;
     size_t capacity;
-    size_t begin, end; /* what is read and was not looked at */
+    size_t begin, end; /* read, but not scanned */
     uint64_t offset;   /* of `begin` in the file */
     uint64_t line;     /* its number, from 1 */
-    uint64_t synced;   /* the most that a whole line says */
+    uint64_t synced;   /* the maximum over whole lines */
     bool is_torn;
     uint64_t torn_at, torn_line;
 };
@@ -44,7 +45,7 @@ uint32_t det_task_journal_crc(const char *line, size_t size)
     return det_crc32c(0, line, size);
 }
 
-/* The number behind `key`, which stands at the end of `text`; nothing but digits may follow it. */
+/* The number after `key` at the end of `text`; only digits may follow the key. */
 static bool last_number(struct det_view text, const char *key, uint64_t *ret)
 {
     size_t size = strlen(key), digits = 0;
@@ -57,8 +58,8 @@ static bool last_number(struct det_view text, const char *key, uint64_t *ret)
     return det_parse_u64(det_view_of(text.data + text.size - digits, digits), ret) == 0;
 }
 
-/* Whether the line, without its newline, is one that was written like this. */
-static bool is_whole(struct det_view line, uint64_t *ret_synced)
+/* True if the line, without its newline, is complete and valid. */
+static bool is_complete(struct det_view line, uint64_t *ret_synced)
 {
     struct det_view before;
     char expected[CRC_SIZE + 1];
@@ -90,14 +91,14 @@ static int fill(struct scan *scan)
 }
 
 /* The next line without its newline, or as much of it as can be one: 1, 0 at the end of the file,
- * or an error. `*ret_size` is what it takes in the file. */
+ * or an error. `*ret_size` is its size in the file. */
 static int next_line(struct scan *scan, struct det_view *ret, size_t *ret_size, bool *ret_ended)
 {
     const char *newline;
     size_t size;
     int r;
 
-    if (scan->end - scan->begin < LOOK_MAX) {
+    if (scan->end - scan->begin < LOOKAHEAD_MAX) {
         r = fill(scan);
         if (r < 0)
             return r;
@@ -105,8 +106,8 @@ static int next_line(struct scan *scan, struct det_view *ret, size_t *ret_size, 
     size = scan->end - scan->begin;
     if (size == 0)
         return 0;
-    if (size > LOOK_MAX)
-        size = LOOK_MAX;
+    if (size > LOOKAHEAD_MAX)
+        size = LOOKAHEAD_MAX;
     newline = memchr(scan->buffer + scan->begin, '\n', size);
     *ret_ended = newline != NULL;
     *ret_size = newline ? (size_t)(newline - (scan->buffer + scan->begin)) + 1 : size;
@@ -114,7 +115,7 @@ static int next_line(struct scan *scan, struct det_view *ret, size_t *ret_size, 
     return 1;
 }
 
-/* The first line says what kind of file this is. */
+/* The first line identifies the kind of file. */
 static int check_opening(struct det_view line, struct det_error *reterr)
 {
     uint64_t format;
@@ -125,10 +126,10 @@ static int check_opening(struct det_view line, struct det_error *reterr)
                line.data[size + digits] <= '9')
             digits++;
     if (det_parse_u64(det_view_of(line.data + size, digits), &format) < 0)
-        return det_error_set(reterr, DET_ERR_MALFORMED, "this is no journal of tasks");
+        return det_error_set(reterr, DET_ERR_MALFORMED, "this is not a journal of tasks");
     if (format > DET_TASK_JOURNAL_FORMAT)
         return det_error_set(
-            reterr, DET_ERR_VERSION, "a journal of format %" PRIu64 "; this program knows %d",
+            reterr, DET_ERR_VERSION, "a journal of format %" PRIu64 "; this program supports %d",
             format, DET_TASK_JOURNAL_FORMAT);
     return 0;
 }
@@ -138,15 +139,15 @@ static int refuse(const struct scan *scan, struct det_error *reterr)
     (void)det_error_set(
         reterr, DET_ERR_CORRUPT,
         "line %" PRIu64 " at byte %" PRIu64 " is damaged, and line %" PRIu64
-        " says that it was on the disk; keep the file and look at it",
+        " records that it was on the disk; keep the file and inspect it",
         scan->torn_line, scan->torn_at, scan->line);
     if (reterr)
         reterr->offset = scan->torn_at;
     return DET_ERR_CORRUPT;
 }
 
-/* A first line that is not whole is one that this program was stopped in, and alone: anything else
- * is somebody's file, and must not be cut. */
+/* An incomplete first line that is alone was interrupted by a stop of this program; any other is a
+ * foreign file, and must not be cut. */
 static int check_torn_opening(
     const struct scan *scan, struct det_view line, struct det_error *reterr)
 {
@@ -160,16 +161,17 @@ static int check_torn_opening(
         is_zero = is_zero && line.data[i] == 0;
     if (size <= OPENING_MAX && (is_zero || memcmp(line.data, OPENING, common) == 0))
         return 0;
-    return det_error_set(reterr, DET_ERR_MALFORMED, "this is no journal of tasks");
+    return det_error_set(reterr, DET_ERR_MALFORMED, "this is not a journal of tasks");
 }
 
-/* The newline before a whole line may be what is damaged: then it stands inside of what is not one.
- * A brace before a quote begins a line and nothing else, since quotes in texts are escaped. */
+/* The newline before a whole line may be damaged: the line is then inside of an invalid one. A
+ * brace before a quote only occurs at the beginning of a line, since quotes in texts are
+ * escaped. */
 static bool has_whole_inside(struct det_view line, uint64_t *ret_synced)
 {
     for (size_t i = 1; i + 1 < line.size; i++)
         if (line.data[i] == '{' && line.data[i + 1] == '"' &&
-            is_whole(det_view_of(line.data + i, line.size - i), ret_synced))
+            is_complete(det_view_of(line.data + i, line.size - i), ret_synced))
             return true;
     return false;
 }
@@ -183,11 +185,11 @@ static void remember_torn(struct scan *scan)
     scan->torn_line = scan->line;
 }
 
-static int look_at(struct scan *scan, struct det_view line, bool is_ended, struct det_error *reterr)
+static int inspect(struct scan *scan, struct det_view line, bool is_ended, struct det_error *reterr)
 {
     uint64_t synced;
 
-    bool is_there = is_ended && line.size < DET_TASK_JOURNAL_LINE_MAX && is_whole(line, &synced);
+    bool is_there = is_ended && line.size < DET_TASK_JOURNAL_LINE_MAX && is_complete(line, &synced);
 
     if (!is_there) {
         remember_torn(scan);
@@ -199,7 +201,7 @@ static int look_at(struct scan *scan, struct det_view line, bool is_ended, struc
         return scan->offset == 0 ? check_torn_opening(scan, line, reterr) : 0;
     if (synced > scan->offset)
         return det_error_set(
-            reterr, DET_ERR_MALFORMED, "line %" PRIu64 " says that bytes behind it were synced",
+            reterr, DET_ERR_MALFORMED, "line %" PRIu64 " records that later bytes were synced",
             scan->line);
     scan->synced = synced;
     return scan->line == 1 ? check_opening(line, reterr) : 0;
@@ -222,9 +224,9 @@ int det_task_journal_scan(
     size_t size = 0;
     int r;
 
-    det_assert(capacity >= LOOK_MAX);
+    det_assert(capacity >= LOOKAHEAD_MAX);
     while ((r = next_line(&scan, &line, &size, &is_ended)) > 0) {
-        r = look_at(&scan, line, is_ended, reterr);
+        r = inspect(&scan, line, is_ended, reterr);
         if (r < 0)
             return r;
         scan.begin += size;

@@ -4,7 +4,7 @@
 /* task_journal_test.c - the lines of a journal: written, torn, damaged, not a journal at all. */
 #include "task/task_journal_test.h"
 
-static void each_event_is_a_line_and_each_opening(void **state)
+static void journal_has_a_line_for_each_event_and_opening(void **state)
 {
     static const char expected[] =
         "{\"journal\":1,\"at\":\"2026-01-01T00:00:00Z\",\"synced\":0,\"crc\":\"2498b927\"}\n"
@@ -118,7 +118,7 @@ static void a_long_torn_tail_is_cut_off(void **state)
     det_sim_close(sim);
 }
 
-/* Each byte in turn, one bit of it: found where something was written behind it. */
+/* One bit of each byte in turn: found if a later line exists. */
 static void damage_in_the_middle_is_refused_with_its_place(void **state)
 {
     struct det_sim *sim = open_sim(1);
@@ -140,7 +140,7 @@ static void damage_in_the_middle_is_refused_with_its_place(void **state)
         whole.data[i] ^= 1;
         store(world, whole.data, whole.size);
         if (begin == 0) {
-            /* Of the first line also: it is no opening any more. */
+            /* Also in the first line, which then no longer opens the journal. */
             assert_true(try_open(world, &error) < 0);
         } else {
             assert_int_equal(DET_ERR_CORRUPT, try_open(world, &error));
@@ -165,16 +165,16 @@ static void a_file_that_is_no_journal_is_not_touched(void **state)
         int error;
         const char *words;
     } cases[] = {
-        { "hello\n", DET_ERR_MALFORMED, "var/tasks.journal: this is no journal of tasks" },
+        { "hello\n", DET_ERR_MALFORMED, "var/tasks.journal: this is not a journal of tasks" },
         { "{\"sequence\":1,\"synced\":0,\"crc\":\"########\"}\n", DET_ERR_MALFORMED,
-          "this is no journal of tasks" },
+          "this is not a journal of tasks" },
         { "{\"journal\":2,\"synced\":0,\"crc\":\"########\"}\n", DET_ERR_VERSION,
-          "a journal of format 2; this program knows 1" },
+          "a journal of format 2; this program supports 1" },
         { "{\"journal\":1,\"synced\":9,\"crc\":\"########\"}\n", DET_ERR_MALFORMED,
-          "line 1 says that bytes behind it were synced" },
+          "line 1 records that later bytes were synced" },
         { "{\"journal\":1,\"crc\":\"########\"}\n{\"sequence\":1,\"synced\":9,"
           "\"crc\":\"########\"}\n",
-          DET_ERR_CORRUPT, "line 1 at byte 0 is damaged, and line 2 says" },
+          DET_ERR_CORRUPT, "line 1 at byte 0 is damaged, and line 2 records" },
     };
     struct det_sim *sim = open_sim(1);
     struct det_world *world = det_sim_world(sim);
@@ -206,7 +206,7 @@ static void a_file_that_is_no_journal_is_not_touched(void **state)
     det_sim_close(sim);
 }
 
-/* The opening itself is torn: the file begins anew. */
+/* The opening itself is torn: the file begins again. */
 static void a_torn_opening_is_written_again(void **state)
 {
     struct det_sim *sim = open_sim(1);
@@ -354,13 +354,13 @@ static int open_and_append(struct det_test_memory *memory, void *argument)
         assert_int_equal(0, turn(journal));
         assert_int_equal(calls, memory->calls);
     } else {
-        assert_string_equal("no memory for a journal", error.text);
+        assert_string_equal("out of memory for a journal", error.text);
     }
     det_task_journal_close(journal);
     return r;
 }
 
-static void without_memory_it_does_not_open(void **state)
+static void journal_open_survives_every_failed_allocation(void **state)
 {
     struct det_sim *sim = open_sim(1);
 
@@ -369,7 +369,7 @@ static void without_memory_it_does_not_open(void **state)
     det_sim_close(sim);
 }
 
-static void on_a_real_disk_it_opens_and_goes_on(void **state)
+static void journal_on_a_real_disk_is_appended_after_a_reopen(void **state)
 {
     char *folder = det_test_folder(), path[512];
     struct det_task_journal *journal;
@@ -385,14 +385,14 @@ static void on_a_real_disk_it_opens_and_goes_on(void **state)
     }
     snprintf(path, sizeof path, "%s/none/journal", folder);
     assert_int_equal(DET_ERR_NOT_FOUND, det_task_journal_open(NULL, path, NULL, &journal, &error));
-    assert_non_null(strstr(error.text, "/none/journal: there is no such thing"));
+    assert_non_null(strstr(error.text, "/none/journal: not found"));
     det_test_folder_remove(folder);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_event_is_a_line_and_each_opening),
+        cmocka_unit_test(journal_has_a_line_for_each_event_and_opening),
         cmocka_unit_test(a_turn_without_events_does_not_sync),
         cmocka_unit_test(more_than_the_buffer_holds_is_written_before_the_turn),
         cmocka_unit_test(a_torn_tail_is_cut_off),
@@ -401,8 +401,8 @@ int main(void)
         cmocka_unit_test(a_file_that_is_no_journal_is_not_touched),
         cmocka_unit_test(a_torn_opening_is_written_again),
         cmocka_unit_test(an_opening_may_fail_at_each_operation),
-        cmocka_unit_test(without_memory_it_does_not_open),
-        cmocka_unit_test(on_a_real_disk_it_opens_and_goes_on),
+        cmocka_unit_test(journal_open_survives_every_failed_allocation),
+        cmocka_unit_test(journal_on_a_real_disk_is_appended_after_a_reopen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tasks.c - the supervisor of all tasks as a thing that is opened and closed; what its parts share:
- * policies, clocks, chance. */
+/* tasks.c - opens and closes the supervisor of tasks; common parts: policies, clocks, random
+ * numbers. */
 #include <detent/driver/policy.h>
 
 #include "task/supervisor.h"
@@ -14,12 +14,12 @@
 #include "base/reserved.h"
 #include "os/loop_loan.h"
 
-/* The pool has so many threads from the start. */
+/* Number of pool threads at the start. */
 #define POOL_THREADS_FIRST 4
-/* What two readings of two clocks differ by; more, and one was set. */
+/* Normal difference of two readings of two clocks; a larger one means that a clock was set. */
 #define CLOCKS_SLACK (10 * DET_MILLISECOND)
 
-/* Options and what they mean where they are zero. */
+/* Options with their defaults. */
 static void set_options(struct det_tasks *tasks, const struct det_tasks_options *options)
 {
     struct det_tasks_options *all = &tasks->options;
@@ -62,8 +62,8 @@ static void init_lists(struct det_tasks *tasks)
     tasks->status.is_idle = true;
 }
 
-/* Longer than a call from another thread takes, shorter than anybody notices. In virtual time it
- * would last until somebody moves the clocks. */
+/* Longer than a call from another thread, and too short to be noticed. In virtual time it would
+ * last until a test moves the clocks. */
 static det_time nap_of(const struct det_world *world)
 {
     return world->ops->preempt ? 0 : 50 * DET_MICROSECOND;
@@ -104,7 +104,7 @@ static int open_parts(struct det_tasks *tasks)
     return r;
 }
 
-/* All tasks are gone, or there never were any. */
+/* All tasks are gone, or there were none. */
 static void free_parts(struct det_tasks *tasks)
 {
     det_assert(tasks->index.ids.count == 0 && tasks->index.queued == 0);
@@ -143,7 +143,7 @@ int det_tasks_open(
             (unsigned)options->bus_capacity, (unsigned)DET_BUS_CAPACITY_MAX);
     tasks = DET_NEW(options ? options->allocator : NULL, struct det_tasks);
     if (!tasks)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a supervisor of tasks");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for a supervisor of tasks");
     set_options(tasks, options);
     init_lists(tasks);
     r = det_policy_resolve(&tasks->options.defaults, NULL, &tasks->defaults, reterr);
@@ -168,11 +168,11 @@ void det_tasks_close(struct det_tasks *tasks)
         return;
     det_assert(!det_tasks_is_waiting_for_itself(tasks));
     (void)det_tasks_shutdown(tasks, NULL);
-    /* Those that are stuck come to an end now or never. */
+    /* Waits for stuck functions without a limit. */
     det_supervisor_wait_over(tasks);
     if (tasks->own_loop)
         det_loop_stop(tasks->own_loop);
-    /* A loop that is not ours outlives us, and a message to it cannot be called back. */
+    /* A user's loop outlives the supervisor, and a posted message cannot be withdrawn. */
     while (!tasks->own_loop &&
            (tasks->settling.is_posted || atomic_load(&tasks->intake.posted) > 0) &&
            det_loop_turn(tasks->loop, 0) >= 0)
@@ -223,7 +223,7 @@ int det_tasks_share_policy(
     if (!shared) {
         shared = DET_NEW(tasks->allocator, struct shared_policy);
         if (!shared)
-            return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a policy");
+            return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for a policy");
         shared->policy = resolved;
         det_list_append(&tasks->policies, &shared->all);
     }
@@ -260,7 +260,7 @@ det_time det_tasks_wall(struct det_tasks *tasks)
     return tasks->wall.time;
 }
 
-/* The clocks are read one after the other, so how far they are apart is never the same twice. */
+/* The clocks are read one after the other, so their difference varies slightly. */
 det_time det_tasks_wall_of(struct det_tasks *tasks, det_time at)
 {
     det_time apart = det_tasks_wall(tasks) - det_loop_now(tasks->loop);
@@ -270,7 +270,7 @@ det_time det_tasks_wall_of(struct det_tasks *tasks, det_time at)
     return at + tasks->wall.apart;
 }
 
-/* Good enough to spread delays; the world's own randomness costs more than a whole restart. */
+/* Sufficient for spreading delays; the world's randomness costs more than a whole restart. */
 uint64_t det_tasks_chance(struct det_tasks *tasks)
 {
     uint64_t x = tasks->chance += 0x9e3779b97f4a7c15u;

@@ -139,7 +139,7 @@ static void there_are_no_more_threads_for_checks_than_for_functions(void **unuse
     lab_close(lab);
 }
 
-static void checks_share_what_threads_the_system_gives(void **unused)
+static void checks_share_the_available_threads(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct checked checked[MANY] = { 0 };
@@ -156,7 +156,7 @@ static void checks_share_what_threads_the_system_gives(void **unused)
     lab_close(lab);
 }
 
-static void without_any_thread_an_attempt_with_a_check_fails_and_is_tried_again(void **unused)
+static void attempt_with_a_check_is_retried_without_threads(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct checked checked = { 0 };
@@ -206,8 +206,8 @@ int main(void)
         cmocka_unit_test(the_first_check_starts_one_thread),
         cmocka_unit_test(checks_that_block_each_have_a_thread),
         cmocka_unit_test(there_are_no_more_threads_for_checks_than_for_functions),
-        cmocka_unit_test(checks_share_what_threads_the_system_gives),
-        cmocka_unit_test(without_any_thread_an_attempt_with_a_check_fails_and_is_tried_again),
+        cmocka_unit_test(checks_share_the_available_threads),
+        cmocka_unit_test(attempt_with_a_check_is_retried_without_threads),
         cmocka_unit_test(tasks_that_need_no_thread_start_none),
     };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* timetable.c - which time of a schedule is next, and which have passed in vain.
+/* timetable.c - the next time of a schedule, and the missed ones.
  *
  *     base    t1    t2    t3    t4    now    t5    t6        t: the times of the schedule
  *             \______ passed ______/
@@ -12,11 +12,11 @@
  *
  * Invariants, as long as the clock goes forward:
  *   1. Each time after the first is run once or counted as missed once.
- *   2. What is due is after the last one that was.
- *   3. Asking changes nothing but `owed`, which follows from what was asked.
+ *   2. A due time is after the last one.
+ *   3. A query changes only `owed`, which depends on the query alone.
  *
- * Everything here is on the times as they stand in the schedule; the spread is taken off what comes
- * in and put on what goes out. */
+ * Computations use the times of the schedule; the spread is subtracted from inputs and added to
+ * results. */
 #include <detent/driver/schedule.h>
 
 #include "base/checked.h"
@@ -25,7 +25,7 @@
 #include "task/spread.h"
 #include "task/zone.h"
 
-/* How many of the times that have passed are run after all. */
+/* Number of missed times that are still run. */
 static uint64_t runs_max(enum det_missed missed)
 {
     switch (missed) {
@@ -52,7 +52,7 @@ static det_time bounded(const struct det_timetable *table, det_time after)
     return after < table->from ? table->from - 1 : after;
 }
 
-/* How many times there are after `after` and not after `until`. */
+/* Number of times after `after` and not after `until`. */
 static uint64_t count_times(const struct det_timetable *table, det_time after, det_time until)
 {
     after = bounded(table, after);
@@ -63,7 +63,7 @@ static uint64_t count_times(const struct det_timetable *table, det_time after, d
     return (uint64_t)(number_at(table, until) - number_at(table, after));
 }
 
-/* The time number `number`, from 1 on, after `after`. */
+/* The time number `number`, from 1, after `after`. */
 static det_time find_time(const struct det_timetable *table, det_time after, uint64_t number)
 {
     det_i128 time;
@@ -91,13 +91,13 @@ static int check(const struct det_schedule *schedule, struct det_error *reterr)
             reterr, DET_ERR_INVALID, "`every` is at least %s",
             det_format_duration(DET_DELAY_FLOOR, floor, sizeof floor));
     if (schedule->from && !schedule->every)
-        return invalid(reterr, "`from` is for `every`; a cron expression has times of its own");
+        return invalid(reterr, "`from` is for `every`; a cron expression defines its own times");
     if (schedule->zone && !schedule->cron)
         return invalid(reterr, "a time zone is for `cron`");
     if (schedule->from < 0 || schedule->spread < 0)
         return invalid(reterr, "`from` and `spread` are not negative");
     if ((unsigned)schedule->missed > DET_MISSED_ALL)
-        return invalid(reterr, "`missed` is none of skip, once and all");
+        return invalid(reterr, "`missed` is invalid; use skip, once or all");
     if (!schedule->every && !schedule->cron && (schedule->spread || schedule->missed))
         return invalid(reterr, "`spread` and `missed` need `every` or `cron`");
     return 0;
@@ -124,14 +124,14 @@ int det_timetable_init(
     if (r < 0)
         return r;
     made.spread = det_spread(0, schedule->spread, chance);
-    /* A time of the user's own that is now is not over yet. */
+    /* A user-defined time equal to now has not passed yet. */
     if (schedule->from)
         made.since = (added > schedule->from ? added : schedule->from) - 1;
     *table = made;
     return 0;
 }
 
-/* After which time of the schedule the next one is sought. */
+/* The time of the schedule after which the next one is searched. */
 static det_time base_of(const struct det_timetable *table, det_time last, det_time now)
 {
     det_time base = last ? det_add_time(last, -table->spread) : table->since;
@@ -139,8 +139,8 @@ static det_time base_of(const struct det_timetable *table, det_time last, det_ti
 
     if ((last ? last : table->since) <= now)
         return base;
-    /* The clock was set back (or the first time is ahead). Unless there are times before the one
-     * that was the last, there is nothing to repeat. */
+    /* The clock was set back (or the first time is in the future). Unless there are times before
+     * the last one, none can be repeated. */
     return find_time(table, nominal_now, 1) < base ? nominal_now : base;
 }
 
@@ -156,7 +156,7 @@ det_time det_timetable_next(
     if (!table->is_on)
         return DET_NEVER;
     base = base_of(table, last, now);
-    /* What is due this very moment has not passed for those who do not run what has. */
+    /* Unless missed times are run, a time that is due right now has not passed. */
     until = det_add_time(now, -table->spread - (most ? 0 : 1));
     passed = count_times(table, base, until);
     runs = passed < most ? passed : most;

@@ -58,7 +58,7 @@ static void the_first_run_is_one_period_after_adding(void **state)
     expect_next(&table, AT(20), AT(29), AT(30), 0);
 }
 
-static void from_says_when_the_first_run_is(void **state)
+static void from_sets_the_first_run(void **state)
 {
     struct det_schedule schedule = { .every = 10 * DET_SECOND, .from = AT(35) };
     struct det_timetable table = make(schedule, 0);
@@ -90,13 +90,13 @@ static void skip_waits_for_the_next_time(void **state)
 
     (void)state;
     expect_next(&table, AT(10), AT(45), AT(50), 3);
-    /* What is due now has not passed. */
+    /* A time that is due now has not passed. */
     expect_next(&table, AT(10), AT(50), AT(50), 3);
     expect_next(&table, AT(10), AT(50) + 1, AT(60), 4);
     assert_int_equal(table.owed, 0);
 }
 
-static void once_runs_the_last_that_has_passed(void **state)
+static void missed_once_runs_the_latest_missed_time(void **state)
 {
     struct det_timetable table = make_every(10 * DET_SECOND, DET_MISSED_ONCE);
 
@@ -108,7 +108,7 @@ static void once_runs_the_last_that_has_passed(void **state)
     assert_int_equal(table.owed, 0);
 }
 
-static void all_runs_each_one_after_the_other(void **state)
+static void missed_all_runs_every_missed_time(void **state)
 {
     struct det_timetable table = make_every(10 * DET_SECOND, DET_MISSED_ALL);
 
@@ -122,7 +122,7 @@ static void all_runs_each_one_after_the_other(void **state)
     assert_int_equal(table.owed, 0);
 }
 
-static void all_has_a_limit(void **state)
+static void missed_all_is_limited(void **state)
 {
     struct det_timetable table = make_every(10 * DET_SECOND, DET_MISSED_ALL);
 
@@ -140,7 +140,7 @@ static void all_has_a_limit(void **state)
         UINT32_MAX);
 }
 
-static void a_clock_that_goes_back_a_little_repeats_nothing(void **state)
+static void clock_going_back_slightly_repeats_no_time(void **state)
 {
     (void)state;
     for (int missed = DET_MISSED_SKIP; missed <= DET_MISSED_ALL; missed++) {
@@ -148,7 +148,7 @@ static void a_clock_that_goes_back_a_little_repeats_nothing(void **state)
 
         expect_next(&table, AT(30), AT(29), AT(40), 0);
         expect_next(&table, AT(30), AT(20), AT(40), 0);
-        /* By more than a period: on from now, or it would stand still. */
+        /* By more than a period: the times continue from now, or the schedule would stall. */
         expect_next(&table, AT(30), AT(19), AT(20), 0);
         expect_next(&table, AT(30), AT(-1234), AT(-1230), 0);
         /* Also before the first run. */
@@ -157,7 +157,7 @@ static void a_clock_that_goes_back_a_little_repeats_nothing(void **state)
     }
 }
 
-static void the_spread_moves_all_times_alike(void **state)
+static void spread_shifts_all_times_equally(void **state)
 {
     struct det_schedule schedule = { .every = 10 * DET_SECOND, .spread = 4 * DET_SECOND };
     struct det_timetable table = make(schedule, UINT64_MAX);
@@ -180,7 +180,7 @@ static void the_spread_moves_all_times_alike(void **state)
     expect_next(&table, AT(35), AT(36), AT(45), 0);
 }
 
-static void cron_times_pass_likewise(void **state)
+static void missed_cron_times_are_counted(void **state)
 {
     struct det_schedule schedule = { .cron = "*/10 * * * *" };
     struct det_timetable table = make(schedule, 0);
@@ -201,7 +201,7 @@ static void cron_times_pass_likewise(void **state)
     assert_int_equal(table.owed, 1);
 }
 
-static void a_cron_that_overslept_for_decades_answers_at_once(void **state)
+static void cron_overdue_by_decades_is_computed_quickly(void **state)
 {
     struct det_schedule schedule = { .cron = "* * * * * *", .missed = DET_MISSED_ALL };
     struct det_timetable table = make(schedule, 0);
@@ -219,7 +219,7 @@ static void the_end_of_time_is_never(void **state)
     expect_next(&table, DET_NEVER - DET_HOUR, DET_NEVER - DET_HOUR, DET_NEVER, 0);
 }
 
-static void late_runs_are_left_out_only_by_skip(void **state)
+static void only_missed_skip_omits_late_runs(void **state)
 {
     struct det_timetable table = make_every(DET_HOUR, DET_MISSED_SKIP);
 
@@ -232,7 +232,7 @@ static void late_runs_are_left_out_only_by_skip(void **state)
     assert_false(det_timetable_is_over(&table, AT(3600), AT(36000)));
     table.missed = DET_MISSED_ALL;
     assert_false(det_timetable_is_over(&table, AT(3600), AT(36000)));
-    /* Where times are close, the next one ends the wait. */
+    /* With close times the next one ends the wait. */
     table = make(
         (struct det_schedule){ .every = 10 * DET_SECOND, .spread = 3 * DET_SECOND }, UINT64_MAX);
     assert_false(det_timetable_is_over(&table, AT(13), AT(23) - 1));
@@ -316,11 +316,11 @@ static void schedules_that_make_no_sense_are_refused(void **state)
         (struct det_schedule){ .cron = "@daily", .spread = -1 }, DET_ERR_INVALID, "not negative");
     expect_refused(
         (struct det_schedule){ .cron = "@daily", .missed = (enum det_missed)3 }, DET_ERR_INVALID,
-        "none of skip, once and all");
+        "use skip, once or all");
     expect_refused((struct det_schedule){ .spread = 1 }, DET_ERR_INVALID, "need `every` or");
     expect_refused(
         (struct det_schedule){ .missed = DET_MISSED_ALL }, DET_ERR_INVALID, "need `every` or");
-    expect_refused(bad_cron, DET_ERR_MALFORMED, "24 is no hour");
+    expect_refused(bad_cron, DET_ERR_MALFORMED, "not 24");
     assert_int_equal(det_timetable_init(&table, &bad_cron, ADDED, 0, &error), DET_ERR_MALFORMED);
     assert_int_equal(error.offset, 2);
 }
@@ -330,17 +330,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_schedule_nothing_is_ever_due),
         cmocka_unit_test(the_first_run_is_one_period_after_adding),
-        cmocka_unit_test(from_says_when_the_first_run_is),
+        cmocka_unit_test(from_sets_the_first_run),
         cmocka_unit_test(skip_waits_for_the_next_time),
-        cmocka_unit_test(once_runs_the_last_that_has_passed),
-        cmocka_unit_test(all_runs_each_one_after_the_other),
-        cmocka_unit_test(all_has_a_limit),
-        cmocka_unit_test(a_clock_that_goes_back_a_little_repeats_nothing),
-        cmocka_unit_test(the_spread_moves_all_times_alike),
-        cmocka_unit_test(cron_times_pass_likewise),
-        cmocka_unit_test(a_cron_that_overslept_for_decades_answers_at_once),
+        cmocka_unit_test(missed_once_runs_the_latest_missed_time),
+        cmocka_unit_test(missed_all_runs_every_missed_time),
+        cmocka_unit_test(missed_all_is_limited),
+        cmocka_unit_test(clock_going_back_slightly_repeats_no_time),
+        cmocka_unit_test(spread_shifts_all_times_equally),
+        cmocka_unit_test(missed_cron_times_are_counted),
+        cmocka_unit_test(cron_overdue_by_decades_is_computed_quickly),
         cmocka_unit_test(the_end_of_time_is_never),
-        cmocka_unit_test(late_runs_are_left_out_only_by_skip),
+        cmocka_unit_test(only_missed_skip_omits_late_runs),
         cmocka_unit_test(every_time_is_run_once_or_missed_once),
         cmocka_unit_test(schedules_that_make_no_sense_are_refused),
     };

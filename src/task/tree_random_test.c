@@ -5,11 +5,11 @@
  * twice; and the same tree when memory runs out.
  *
  * Watched on every event
- *   1. nobody starts below a group between its restart, failure or stop and its next start, but
+ *   1. no task starts below a group between its restart, failure or stop and its next start, except
  *      those before the culprit of rest-for-one;
  *   2. direct members that a restart stops are stopped in reverse order;
  * and at the end
- *   3. whoever has no unmet dependency runs: nobody is forgotten;
+ *   3. a task without an unmet dependency runs: none is forgotten;
  *   4. all that were added have ended, dependents before what they depend on. */
 #include "os/sim/seeds_cases.h"
 #include "task/tree_test.h"
@@ -249,7 +249,7 @@ static void disturb(void)
     stage_pass(&wild.stage, (det_time)below(3) * (DET_SECOND / 2));
 }
 
-/* Left in peace long enough, whoever may run runs. */
+/* After a long time without crashes, each task that may run runs. */
 static void expect_all_run(void)
 {
     char state[DET_ERROR_TEXT_MAX], other[8];
@@ -308,7 +308,7 @@ static uint64_t run_seed(uint64_t seed)
     return hash;
 }
 
-static void random_trees_under_random_crashes_keep_their_promises(void **state)
+static void random_task_trees_keep_their_invariants(void **state)
 {
     uint64_t seeds = seeds_count(400);
 
@@ -388,7 +388,7 @@ static void a_tree_without_memory_fails_cleanly(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_trees_under_random_crashes_keep_their_promises),
+        cmocka_unit_test(random_task_trees_keep_their_invariants),
         cmocka_unit_test(a_tree_without_memory_fails_cleanly),
     };
 

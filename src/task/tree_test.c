@@ -18,7 +18,7 @@ static void one_for_one_restarts_only_the_one_that_failed(void **state)
     stage_close(&stage);
 }
 
-static void all_for_one_stops_the_others_in_reverse_order_and_starts_all_in_order(void **state)
+static void all_for_one_stops_in_reverse_order_and_restarts_in_order(void **state)
 {
     (void)state;
     stage_open_three(&stage, DET_STRATEGY_ALL_FOR_ONE);
@@ -34,7 +34,7 @@ static void all_for_one_stops_the_others_in_reverse_order_and_starts_all_in_orde
     stage_close(&stage);
 }
 
-static void rest_for_one_leaves_those_before_it_alone(void **state)
+static void rest_for_one_keeps_the_earlier_members_running(void **state)
 {
     (void)state;
     stage_open_three(&stage, DET_STRATEGY_REST_FOR_ONE);
@@ -49,7 +49,7 @@ static void rest_for_one_leaves_those_before_it_alone(void **state)
     stage_close(&stage);
 }
 
-static void each_is_waited_for_before_the_next_is_stopped(void **state)
+static void each_member_has_stopped_before_the_next(void **state)
 {
     (void)state;
     stage_open_three(&stage, DET_STRATEGY_ALL_FOR_ONE);
@@ -66,7 +66,7 @@ static void each_is_waited_for_before_the_next_is_stopped(void **state)
     stage_close(&stage);
 }
 
-static void a_failure_of_an_earlier_one_in_the_middle_of_it_concerns_more(void **state)
+static void failure_of_an_earlier_member_widens_the_restart(void **state)
 {
     (void)state;
     stage_open_three(&stage, DET_STRATEGY_REST_FOR_ONE);
@@ -79,7 +79,7 @@ static void a_failure_of_an_earlier_one_in_the_middle_of_it_concerns_more(void *
     stage_expect(&stage, "-c");
     stage_pass(&stage, DET_SECOND / 2);
     stage_expect(&stage, "G:g +a +b +c");
-    /* The same when the others are held already. */
+    /* Again, with the others held already. */
     stage_play(&stage, "c", PART_FAIL);
     stage_expect(&stage, "!c R:g");
     stage_play(&stage, "b", PART_FAIL);
@@ -89,7 +89,7 @@ static void a_failure_of_an_earlier_one_in_the_middle_of_it_concerns_more(void *
     stage_close(&stage);
 }
 
-static void a_second_failure_in_the_middle_of_it_counts_and_starts_with_the_others(void **state)
+static void second_failure_during_a_group_restart_is_counted(void **state)
 {
     (void)state;
     stage_open_three(&stage, DET_STRATEGY_ALL_FOR_ONE);
@@ -104,7 +104,7 @@ static void a_second_failure_in_the_middle_of_it_counts_and_starts_with_the_othe
     stage_close(&stage);
 }
 
-static void a_culprit_that_is_removed_is_not_waited_for(void **state)
+static void removed_failed_member_does_not_delay_the_restart(void **state)
 {
     (void)state;
     stage_open_three(&stage, DET_STRATEGY_ALL_FOR_ONE);
@@ -115,7 +115,7 @@ static void a_culprit_that_is_removed_is_not_waited_for(void **state)
     stage_close(&stage);
 }
 
-static void one_that_is_removed_while_it_is_held_back_is_not_waited_for(void **state)
+static void removed_held_member_does_not_delay_the_restart(void **state)
 {
     (void)state;
     stage_open_three(&stage, DET_STRATEGY_ALL_FOR_ONE);
@@ -129,7 +129,7 @@ static void one_that_is_removed_while_it_is_held_back_is_not_waited_for(void **s
     stage_close(&stage);
 }
 
-static void a_restart_by_hand_does_not_run_ahead_of_the_group(void **state)
+static void manual_restart_waits_for_the_group_restart(void **state)
 {
     (void)state;
     stage_open_three(&stage, DET_STRATEGY_ALL_FOR_ONE);
@@ -162,7 +162,7 @@ static void as_many_restarts_as_the_limit_are_allowed_and_one_more_fails_the_gro
     stage_close(&stage);
 }
 
-static void restarts_that_are_long_ago_do_not_count(void **state)
+static void old_restarts_leave_the_intensity_window(void **state)
 {
     (void)state;
     stage_open_three(&stage, DET_STRATEGY_ONE_FOR_ONE);
@@ -221,7 +221,7 @@ static void a_failed_group_takes_no_task_until_it_is_started(void **state)
     stage_close(&stage);
 }
 
-static void success_and_cancel_do_not_trouble_the_group(void **state)
+static void success_and_cancel_do_not_affect_the_group(void **state)
 {
     (void)state;
     stage_open_three(&stage, DET_STRATEGY_ALL_FOR_ONE);
@@ -233,7 +233,7 @@ static void success_and_cancel_do_not_trouble_the_group(void **state)
     stage_close(&stage);
 }
 
-static void a_task_that_fails_at_the_top_troubles_nobody(void **state)
+static void failed_top_level_task_affects_no_other_task(void **state)
 {
     (void)state;
     stage_open(&stage);
@@ -269,7 +269,7 @@ static void groups_that_cannot_be_are_refused_with_a_reason(void **state)
     assert_int_equal(try_group((struct det_task_group_spec){ .name = "g" }), DET_ERR_EXISTS);
     assert_int_equal(
         try_group((struct det_task_group_spec){ .name = "h", .parent = "no" }), DET_ERR_NOT_FOUND);
-    assert_string_equal(stage.text, "group h: there is no group no; add that first");
+    assert_string_equal(stage.text, "group h: the group no does not exist; add it first");
     assert_int_equal(
         try_group((struct det_task_group_spec){ .name = "h", .strategy = (enum det_strategy)9 }),
         DET_ERR_INVALID);
@@ -303,20 +303,20 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_for_one_restarts_only_the_one_that_failed),
-        cmocka_unit_test(all_for_one_stops_the_others_in_reverse_order_and_starts_all_in_order),
-        cmocka_unit_test(rest_for_one_leaves_those_before_it_alone),
-        cmocka_unit_test(each_is_waited_for_before_the_next_is_stopped),
-        cmocka_unit_test(a_failure_of_an_earlier_one_in_the_middle_of_it_concerns_more),
-        cmocka_unit_test(a_second_failure_in_the_middle_of_it_counts_and_starts_with_the_others),
-        cmocka_unit_test(a_culprit_that_is_removed_is_not_waited_for),
-        cmocka_unit_test(one_that_is_removed_while_it_is_held_back_is_not_waited_for),
-        cmocka_unit_test(a_restart_by_hand_does_not_run_ahead_of_the_group),
+        cmocka_unit_test(all_for_one_stops_in_reverse_order_and_restarts_in_order),
+        cmocka_unit_test(rest_for_one_keeps_the_earlier_members_running),
+        cmocka_unit_test(each_member_has_stopped_before_the_next),
+        cmocka_unit_test(failure_of_an_earlier_member_widens_the_restart),
+        cmocka_unit_test(second_failure_during_a_group_restart_is_counted),
+        cmocka_unit_test(removed_failed_member_does_not_delay_the_restart),
+        cmocka_unit_test(removed_held_member_does_not_delay_the_restart),
+        cmocka_unit_test(manual_restart_waits_for_the_group_restart),
         cmocka_unit_test(as_many_restarts_as_the_limit_are_allowed_and_one_more_fails_the_group),
-        cmocka_unit_test(restarts_that_are_long_ago_do_not_count),
+        cmocka_unit_test(old_restarts_leave_the_intensity_window),
         cmocka_unit_test(run_ends_when_a_group_at_the_top_has_failed),
         cmocka_unit_test(a_failed_group_takes_no_task_until_it_is_started),
-        cmocka_unit_test(success_and_cancel_do_not_trouble_the_group),
-        cmocka_unit_test(a_task_that_fails_at_the_top_troubles_nobody),
+        cmocka_unit_test(success_and_cancel_do_not_affect_the_group),
+        cmocka_unit_test(failed_top_level_task_affects_no_other_task),
         cmocka_unit_test(groups_that_cannot_be_are_refused_with_a_reason),
         cmocka_unit_test(no_group_is_added_after_a_shutdown),
     };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tree_test.h - a supervisor in virtual time whose tasks do what the test tells them, and what
- * happened as one line of text:
+/* tree_test.h - a supervisor in virtual time whose tasks are controlled by the test, with their
+ * events as one line of text:
  *
  *     +a started   !a failed   -a stopped   =a succeeded   #a gone   r:a ready   u:a unhealthy
  *     G:g started   R:g restarts   F:g failed   S:g stopped */
@@ -16,7 +16,7 @@
 
 #define ACTORS_MAX 64
 
-/* What a task of the test does when it is called the next time. */
+/* The next action of a task of the test. */
 enum part {
     PART_RUN,
     PART_FAIL,
@@ -30,8 +30,8 @@ struct player {
     det_task_id id;
     enum part part;
     bool keeps_part;   /* also in the attempts to come */
-    det_time stops_in; /* after it was told to */
-    det_time told_at;
+    det_time stops_in; /* after a stop request */
+    det_time reported_at;
     unsigned starts;
     uint32_t attempt;
 };
@@ -159,7 +159,7 @@ static inline void stage_pass(struct stage *stage, det_time span)
     stage_settle(stage);
 }
 
-/* What has happened since this was asked the last time. */
+/* The events since the last call. */
 static inline void stage_expect(struct stage *stage, const char *trace)
 {
     stage_settle(stage);
@@ -172,11 +172,11 @@ static inline int player_stop(struct player *player, struct det_task_context *co
 {
     det_time now = det_world_now(det_task_world(context), DET_CLOCK_MONOTONIC);
 
-    if (player->told_at == 0)
-        player->told_at = now;
-    if (now - player->told_at >= player->stops_in)
+    if (player->reported_at == 0)
+        player->reported_at = now;
+    if (now - player->reported_at >= player->stops_in)
         return DET_ERR_CANCELLED;
-    det_task_wake_at(context, player->told_at + player->stops_in);
+    det_task_wake_at(context, player->reported_at + player->stops_in);
     return DET_STEP_WAIT;
 }
 
@@ -187,7 +187,7 @@ static inline int player_step(struct det_task_context *context, void *argument)
 
     if (det_task_attempt(context) != player->attempt) {
         player->attempt = det_task_attempt(context);
-        player->told_at = 0;
+        player->reported_at = 0;
         player->starts++;
     }
     if (det_task_is_cancelled(context))
@@ -299,14 +299,14 @@ static inline const char *stage_state(struct stage *stage, const char *name)
     return stage->text;
 }
 
-struct stage_group_look {
+struct stage_group_check {
     const char *name;
     char text[DET_ERROR_TEXT_MAX];
 };
 
 static inline int stage_see_group(void *user, const struct det_task_group_info *info)
 {
-    struct stage_group_look *look = user;
+    struct stage_group_check *look = user;
 
     if (strcmp(info->name, look->name) == 0)
         snprintf(
@@ -318,7 +318,7 @@ static inline int stage_see_group(void *user, const struct det_task_group_info *
 
 static inline void stage_expect_group(struct stage *stage, const char *name, const char *text)
 {
-    struct stage_group_look look = { .name = name };
+    struct stage_group_check look = { .name = name };
 
     stage_settle(stage);
     assert_int_equal(det_tasks_each_group(stage->tasks, stage_see_group, &look), 0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* waiter.c - who waits for the end of a task.
+/* waiter.c - waiters for the end of a task.
  *
- * A waiter is its user's. It is in the list of its task until the task ends or the user gives it
- * up, so that those who only look now and then leave nothing behind with a task that runs for
- * ever. Only the loop makes a list longer; who gives up, on any thread, makes it shorter. */
+ * A waiter belongs to its user. It is in the list of its task until the task ends or the user
+ * closes it, so that occasional polls leave nothing in a task that runs for ever. Only the loop
+ * adds to a list; any thread may remove its waiter. */
 #include <detent/driver/loop.h>
 
 #include "base/assert.h"
@@ -15,10 +15,11 @@
 
 struct det_waiter {
     struct det_tasks *tasks;
-    struct det_waiter *next;   /* of the same task; all below under the mutex of `tasks` */
-    struct det_waiter **place; /* what points to this one; NULL: nothing does */
-    struct det_signal *signal; /* of those who wait on it; NULL: nobody did, or no memory */
-    void (*tell)(void *context, const struct det_task_end *end); /* NULL: somebody waits */
+    struct det_waiter *next;   /* of the same task; all fields below are under the mutex of
+                                * `tasks` */
+    struct det_waiter **place; /* the pointer to this one; NULL: none */
+    struct det_signal *signal; /* of the waiting threads; NULL: none waited, or no memory */
+    void (*report)(void *context, const struct det_task_end *end); /* NULL: a thread waits */
     void *context;
     bool has_ended;
     struct det_task_end end;
@@ -56,20 +57,20 @@ static void leave(struct det_waiter *waiter)
     waiter->place = NULL;
 }
 
-void det_waiters_tell(struct det_task *task, const struct det_task_end *end)
+void det_waiters_notify(struct det_task *task, const struct det_task_end *end)
 {
     struct det_tasks *tasks = task->tasks;
     struct det_condition *last = NULL;
-    struct det_waiter *waiter, *told = NULL;
+    struct det_waiter *waiter, *reported = NULL;
 
     det_mutex_lock(tasks->world, tasks->status.mutex);
     while ((waiter = task->waiters)) {
         leave(waiter);
         waiter->end = *end;
         waiter->has_ended = true;
-        if (waiter->tell) {
-            waiter->next = told;
-            told = waiter;
+        if (waiter->report) {
+            waiter->next = reported;
+            reported = waiter;
             continue;
         }
         if (last)
@@ -77,32 +78,32 @@ void det_waiters_tell(struct det_task *task, const struct det_task_end *end)
         last = det_signal_condition(tasks, waiter->signal);
     }
     det_mutex_unlock(tasks->world, tasks->status.mutex);
-    /* Who is woken finds the mutex free. Conditions outlive whoever used them. */
+    /* The woken thread finds the mutex free. Conditions outlive their users. */
     if (last)
         det_condition_broadcast(tasks->world, last);
-    while ((waiter = told)) {
-        told = waiter->next;
-        waiter->tell(waiter->context, end);
+    while ((waiter = reported)) {
+        reported = waiter->next;
+        waiter->report(waiter->context, end);
     }
 }
 
-void det_waiter_set_tell(
-    struct det_waiter *waiter, void (*tell)(void *context, const struct det_task_end *end),
+void det_waiter_set_notify(
+    struct det_waiter *waiter, void (*report)(void *context, const struct det_task_end *end),
     void *context)
 {
     bool has_ended;
 
     det_mutex_lock(waiter->tasks->world, waiter->tasks->status.mutex);
-    det_assert(tell && !waiter->tell && !waiter->signal);
-    waiter->tell = tell;
+    det_assert(report && !waiter->report && !waiter->signal);
+    waiter->report = report;
     waiter->context = context;
     has_ended = waiter->has_ended;
     det_mutex_unlock(waiter->tasks->world, waiter->tasks->status.mutex);
     if (has_ended)
-        tell(context, &waiter->end);
+        report(context, &waiter->end);
 }
 
-/* Whether it has come to its end. */
+/* True after the end. */
 static bool has_come(void *argument)
 {
     struct det_waiter *waiter = argument;
@@ -115,7 +116,7 @@ static bool has_come(void *argument)
     return has_ended;
 }
 
-/* Whoever waits may as well do the work: no thread is woken for it. */
+/* The waiting thread does the loop's work itself: no thread switch is needed. */
 static void help(struct det_waiter *waiter, det_time deadline)
 {
     struct det_tasks *tasks = waiter->tasks;

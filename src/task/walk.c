@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* walk.c - a walk along what waits for what: from a task to those it depends on, from a group to
- * its members. Depth first, each node once, without a stack: the way back stands in the nodes. */
-#include "task/tree.h"
+/* walk.c - a walk along dependencies: from a task to its dependencies, from a group to its members.
+ * Depth first, each node once, without a stack: the nodes store the way back. */
+#include "task/task_tree.h"
 
 static struct group *group_of_node(struct node *node)
 {
@@ -29,13 +29,13 @@ static void enter(struct node *node, struct node *from, uint64_t walk)
         node->next = group_of_node(node)->members.next;
 }
 
-/* One that needs nobody has no node: it is a leaf. */
+/* A task without dependencies has no node: it is a leaf. */
 static struct node *node_of_task(const struct det_task *task)
 {
     return task->extras && task->extras->needs ? &task->extras->needs->node : NULL;
 }
 
-/* What a node leads to: another node, a leaf, or nothing. */
+/* The successor of a node: another node, a leaf, or none. */
 struct step {
     struct node *node;
     struct det_task *leaf;
@@ -62,7 +62,7 @@ static struct step step_to_anchor(const struct anchor *anchor)
     return (struct step){ .node = anchor->group ? &anchor->group->node : NULL };
 }
 
-/* False when the node leads nowhere any more. */
+/* False: the node has no further successor. */
 static bool next_step(struct node *node, struct step *ret)
 {
     const struct needs *needs;

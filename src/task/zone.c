@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* zone.c - a time zone from a TZif file (RFC 9636): its changes of offset, and the rule of POSIX
+/* zone.c - reads a time zone from a TZif file (RFC 9636): its changes of offset, and the POSIX rule
  * after the last of them. Pure: bytes in, numbers out. */
 #include "task/zone.h"
 
@@ -12,7 +12,7 @@
 #define HEADER_SIZE 44
 #define HOUR        3600
 
-/* Reading bytes; beyond the end is refused before. */
+/* Reads bytes; the bounds were checked before. */
 
 static int64_t read_number(const uint8_t *at, int size)
 {
@@ -148,7 +148,7 @@ static bool parse_rule(const char *data, size_t size, struct det_zone *zone)
     return !text.is_bad && text.at == text.end;
 }
 
-/* The local second of the year in which the day begins to count, since 1970. */
+/* The local second of the year in which the day starts, since 1970. */
 static int64_t second_of(const struct det_zone_day *day, int year)
 {
     int64_t days;
@@ -163,7 +163,7 @@ static int64_t second_of(const struct det_zone_day *day, int year)
         days += first;
     } else {
         days = det_days_from_date((struct det_date){ year, 1, 1 }) + day->day;
-        /* Without the leap day, from 1 on. */
+        /* Without the leap day, from 1. */
         if (day->kind == DET_ZONE_JULIAN)
             days += (det_is_leap_year(year) && day->day >= 60) - 1;
     }
@@ -227,7 +227,7 @@ int32_t det_zone_offset(const struct det_zone *zone, int64_t second)
     return offset;
 }
 
-/* The changes after `from`; what was before is the first offset. */
+/* Takes the changes after `from`; earlier ones become the first offset. */
 static bool take_changes(
     const uint8_t *block, const struct counts *counts, int64_t from, struct det_zone *zone)
 {

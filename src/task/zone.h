@@ -12,10 +12,10 @@
 
 /* Seconds that local time is ahead of UTC. */
 int32_t det_zone_offset(const struct det_zone *zone, int64_t second);
-/* The first change after `second`; false: there is none. */
+/* The first change after `second`; false: none. */
 bool det_zone_next(const struct det_zone *zone, int64_t second, struct det_zone_change *ret);
 
-/* As det_cron_count() and det_cron_nth(), by the clock of the zone; NULL: UTC. */
+/* Like det_cron_count() and det_cron_nth(), by the clock of the zone; NULL: UTC. */
 uint64_t det_zone_count(
     const struct det_zone *zone, const struct det_cron *cron, det_time after, det_time until);
 det_time det_zone_nth(

@@ -7,8 +7,8 @@
  *     local ------------ 02:00|03:00 ------ 03:00|02:00 -----------
  *                          skipped            repeated
  *
- * Within a stretch the local clock runs as that of UTC does. Where local time jumps:
- *   - An expression that matches every hour follows real time: it knows no jump.
+ * Within a stretch the local clock runs like UTC. Where local time jumps:
+ *   - An expression that matches every hour follows real time, without jumps.
  *   - Of any other, times in the hour that is skipped run once, at the jump; times in the hour that
  *     is repeated run in the first of the two. */
 #include <detent/driver/schedule.h>
@@ -21,7 +21,7 @@
 #define LOOK_BACK (400 * INT64_C(86400))
 
 struct stretch {
-    det_time begin, end; /* UTC; the end is not part of it */
+    det_time begin, end; /* UTC; the end is exclusive */
     det_time offset, before;
 };
 
@@ -51,7 +51,7 @@ static bool last_change(const struct det_zone *zone, int64_t second, struct det_
     return is_found;
 }
 
-/* The one that `time` is in. One that began long ago has no beginning. */
+/* The stretch that contains `time`. If it began long ago, its beginning is unset. */
 static struct stretch stretch_at(const struct det_zone *zone, det_time time)
 {
     int64_t second = in_seconds(time);
@@ -73,7 +73,7 @@ static bool is_real_time(const struct det_cron *cron)
     return (cron->hours & ALL_HOURS) == ALL_HOURS;
 }
 
-/* The time that stands for those that were skipped when the stretch began; DET_NEVER: none. */
+/* The time that replaces those skipped at the beginning of the stretch; DET_NEVER: none. */
 static det_time jump_of(const struct det_cron *cron, const struct stretch *stretch)
 {
     det_time from, until;
@@ -82,14 +82,14 @@ static det_time jump_of(const struct det_cron *cron, const struct stretch *stret
         return DET_NEVER;
     from = stretch->begin + stretch->before;
     until = stretch->begin + stretch->offset;
-    /* One that runs at the jump by itself stands for the others, too. */
+    /* A time at the jump itself also replaces the skipped ones. */
     if (det_cron_count(cron, until - 1, until) > 0 ||
         det_cron_count(cron, from - 1, until - 1) == 0)
         return DET_NEVER;
     return stretch->begin;
 }
 
-/* After which time, in UTC, the times of the stretch itself count. */
+/* The time in UTC after which the times of the stretch itself count. */
 static det_time floor_of(const struct det_cron *cron, const struct stretch *stretch, det_time after)
 {
     det_time floor = stretch->begin == INT64_MIN ? INT64_MIN : stretch->begin - 1;

@@ -82,7 +82,7 @@ static void offsets_are_those_of_the_c_library(void **state)
     unsetenv("TZ");
 }
 
-static void local_time_is_meant(void **state)
+static void cron_expressions_use_local_time(void **state)
 {
     struct det_zone zone = read_zone("Europe/Berlin");
 
@@ -134,8 +134,8 @@ static void times_in_the_repeated_hour_run_in_the_first_of_the_two(void **state)
     assert_int_equal(24, det_zone_count(&zone, &cron, day, day + INT64_C(86400) * DET_SECOND));
 }
 
-/* What is counted is what is found, one after the other. */
-static void counts_and_times_agree_over_years(void **state)
+/* The count equals the number of times found one after the other. */
+static void cron_counts_match_the_listed_times_over_years(void **state)
 {
     static const char *const texts[] = { "30 2 * * *", "0 */6 * * *", "15 1-3 * * 0", "5 * * * *" };
     struct det_zone zone = read_zone("America/New_York");
@@ -178,7 +178,7 @@ static void a_timetable_takes_a_zone_with_a_cron_expression_only(void **state)
 }
 
 /* Nothing beyond the bytes is read, whatever they say. */
-static void what_is_no_zone_is_refused(void **state)
+static void malformed_zone_data_is_refused(void **state)
 {
     char path[] = FOLDER "Europe/Berlin";
     struct det_zone zone;
@@ -213,12 +213,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(offsets_are_those_of_the_c_library),
-        cmocka_unit_test(local_time_is_meant),
+        cmocka_unit_test(cron_expressions_use_local_time),
         cmocka_unit_test(times_in_the_skipped_hour_run_once_at_the_jump),
         cmocka_unit_test(times_in_the_repeated_hour_run_in_the_first_of_the_two),
-        cmocka_unit_test(counts_and_times_agree_over_years),
+        cmocka_unit_test(cron_counts_match_the_listed_times_over_years),
         cmocka_unit_test(a_timetable_takes_a_zone_with_a_cron_expression_only),
-        cmocka_unit_test(what_is_no_zone_is_refused),
+        cmocka_unit_test(malformed_zone_data_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* act.c - actions. While one runs, and until an observation that began after its end, next() is not
- * asked: it would decide by what was true before. One that failed is not begun again before its
- * delay is over, one that succeeded not more often than the worker is observed. */
+/* act.c - actions. next() is not called while one runs, nor until an observation that began after
+ * its end: it would decide by an outdated state. A failed action is not started again before its
+ * delay is over, a successful one not more often than the worker is observed. */
 #include <detent/driver/policy.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 
 static const char *name_of(const struct det_worker *worker, uint16_t action)
 {
     return worker->kind->actions[action].name;
 }
 
-/* No observation that began so far opens it. */
+/* No observation that has begun so far opens the gate. */
 static void shut_gate(struct det_worker *worker)
 {
     if (!worker->kind->collect) {
         worker->observing.gate = 0;
         return;
     }
+    det_assert(worker->observing.sequence <= worker->observing.collect_sequence);
     worker->observing.gate = worker->observing.collect_sequence + 1;
-    det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_GATE_PENDING });
+    det_worker_publish(worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_GATE_PENDING });
 }
 
 static det_time timeout_of(const struct det_worker *worker, uint16_t action)
@@ -46,12 +47,12 @@ void det_act_start(struct det_worker *worker, uint16_t action)
     if (it->run || workers->now < it->again_at)
         return;
     if (worker->incarnation->lost_actions[action] >= DET_LOST_MAX) {
-        det_worker_set_reason(worker, "waits for an action that was given up to come back");
+        det_worker_set_reason(worker, "waiting for an abandoned action to return");
         return;
     }
     if (det_worker_threads_queued(workers->actors) >= workers->limits.action_queue) {
         it->again_at = workers->now + DET_SECOND;
-        det_tell(
+        det_worker_publish(
             worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_ACTION_QUEUE_FULL,
                                                .action = name_of(worker, action) });
         return;
@@ -63,9 +64,10 @@ void det_act_start(struct det_worker *worker, uint16_t action)
     if (desired)
         memcpy(it->run->desired, worker->desire.value, desired->size);
     worker->acting.running++;
-    /* Whatever runs, no observation counts that begins before its end: see done. */
+    det_assert(worker->acting.running <= worker->kind->action_count);
+    /* While an action runs, no observation that begins before its end counts: see done(). */
     worker->observing.gate = UINT64_MAX;
-    det_tell(
+    det_worker_publish(
         worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_ACTION_ENQUEUED,
                                            .action = name_of(worker, action),
                                            .reason = worker->reason });
@@ -114,7 +116,7 @@ static void back_off(struct det_worker *worker, struct det_action *it)
     worker->counts.actions_failed++;
 }
 
-/* Ended, in one way or another: the gate opens with the next observation. */
+/* After any kind of end the gate opens with the next observation. */
 static void end(
     struct det_worker *worker, uint16_t action, int code, det_time took, const char *why)
 {
@@ -154,18 +156,19 @@ void det_act_done(struct det_worker *worker, struct det_run *run)
         run->ended_at - atomic_load_explicit(&run->job.started_at, memory_order_acquire);
     const char *text = run->code >= 0 ? "" : run->text[0] ? run->text : det_error_text(run->code);
 
+    det_assert(run->kind == DET_RUN_ACTION && action < worker->kind->action_count);
     det_assert(worker->acting.actions[action].run == run);
     if (run->job.is_dropped)
         took = 0;
-    if (run->code == DET_ERR_CANCELLED && run->told) {
+    if (run->code == DET_ERR_CANCELLED && run->lateness) {
         run->code = DET_ERR_TIMEOUT;
-        text = "it took too long and was told to end";
+        text = "the action exceeded its timeout and was cancelled";
     }
     end(worker, action, run->code, took, text);
     if (run->has_panicked)
         det_panic_note(worker, DET_WORKER_EVENT_ACTION_PANIC, text, name_of(worker, action));
     else
-        det_tell(
+        det_worker_publish(
             worker,
             (struct det_worker_event){ .kind = run->code < 0 ? DET_WORKER_EVENT_ACTION_FAILED
                                                              : DET_WORKER_EVENT_ACTION_COMPLETED,
@@ -180,5 +183,5 @@ void det_act_done(struct det_worker *worker, struct det_run *run)
 
 void det_act_lost(struct det_worker *worker, uint16_t action, det_time took)
 {
-    end(worker, action, DET_ERR_TIMEOUT, took, "it did not come back and was given up");
+    end(worker, action, DET_ERR_TIMEOUT, took, "the action did not return and was abandoned");
 }

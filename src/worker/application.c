@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* application.c - the kind of the root. It has nothing to observe and nothing to do: it says how
- * those below are. */
+/* application.c - the kind of the root. It has no observations and no actions: it reports the
+ * health of its children. */
 #include "base/text.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 
 #define WORKER_LOCAL
 #define WORKER_SPEC "worker/application.worker"
@@ -46,7 +46,7 @@ static const char *well(const struct application_view *view)
 static struct application_next application_in_stopped(const struct application_view *view)
 {
     (void)view;
-    return application_goto(APPLICATION_RUNNING, "is to run");
+    return application_goto(APPLICATION_RUNNING, "start requested");
 }
 
 static struct application_next application_in_running(const struct application_view *view)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* arch.c - the architecture test from its texts to its report. */
+/* arch.c - runs the architecture test from its texts to its report. */
 #include "worker/arch.h"
 
 #include <stdarg.h>
@@ -76,7 +76,7 @@ void det_arch_report_place(
     va_end(arguments);
 }
 
-/* A copy of the line in which the token begins. */
+/* A copy of the line that contains the token. */
 static const char *line_of(
     struct det_arch *arch, const struct det_arch_source *source, const struct det_code_token *token)
 {
@@ -88,7 +88,7 @@ static const char *line_of(
 
     if (copy == NULL)
         return NULL;
-    /* A line is a string, whatever bytes the source has. */
+    /* The line must be a string, whatever bytes the source has. */
     for (size_t i = 0; i < length; i++)
         copy[i] = (char)(start[i] != '\0' ? start[i] : ' ');
     if (length > 0 && copy[length - 1] == '\r')
@@ -114,7 +114,7 @@ void det_arch_report_at(
     va_end(arguments);
 }
 
-/* Sources come in the order in which they were given, the spec last. */
+/* Sources are in the order in which they were given, the spec last. */
 static size_t rank_of(const struct det_arch *arch, const char *path)
 {
     size_t i = 0;
@@ -170,7 +170,7 @@ static void check_all(struct det_arch *arch)
     if (arch->report.state_functions > 0) {
         det_arch_check_pure(arch);
         det_arch_check_variables(arch);
-        det_arch_find_ways(arch);
+        det_arch_find_transitions(arch);
         det_arch_check_states(arch);
         det_arch_check_reasons(arch);
         det_arch_check_actions(arch);
@@ -187,8 +187,8 @@ static void summarize(struct det_arch *arch)
 
     report->findings = arch->findings;
     report->count = arch->finding_count;
-    report->ways = arch->ways;
-    report->way_count = arch->way_count;
+    report->transitions = arch->transitions;
+    report->transition_count = arch->transition_count;
     for (size_t i = 0; i < arch->finding_count; i++) {
         bool is_error = det_arch_rule_text(arch->findings[i].rule)->severity == DET_SEVERITY_BROKEN;
 
@@ -213,7 +213,7 @@ int det_arch_check(
     arch->allocator = allocator;
     det_arena_init(&arch->arena, allocator);
     arch->spec = spec;
-    arch->facts = det_worker_spec_facts(spec);
+    arch->facts = det_worker_spec_summary(spec);
     read_sources(arch, spec_text, sources, source_count);
     if (arch->error == 0)
         check_all(arch);

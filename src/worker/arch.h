@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* arch.h - the architecture test: looks at the C source of a worker for what no type of C can hold.
+/* arch.h - the architecture test: checks rules for the C source of a worker that no C type can
+ * express.
  *
- * It reads tokens, not C: no headers, no macros of the user's, no types. So it knows functions by
- * their names (link_in_up, link_do_connect, link_collect, ...), follows calls to functions of the
- * same sources, and can be told of an exception where it is wrong:
+ * It reads tokens, not C: no headers, no user macros, no types. It identifies functions by name
+ * (link_in_up, link_do_connect, link_collect, ...), and follows calls to functions of the same
+ * sources. An exception, where a finding is wrong, is a comment
  *
  *     // detent: allow action-retry because the bus needs a second knock
  *
@@ -15,7 +16,7 @@
 
 #include <detent/tool/worker_spec.h>
 
-/* Bytes of one source. */
+/* Limit of one source, in bytes. */
 #define DET_ARCH_SIZE_MAX (4 << 20)
 
 enum det_arch_rule {
@@ -44,15 +45,15 @@ struct det_arch_finding {
 struct det_arch_report {
     const struct det_arch_finding *findings; /* in order of place */
     size_t count, error_count, warning_count;
-    const struct det_worker_way *ways; /* from state to state, as the source has them */
-    size_t way_count;
-    size_t state_functions; /* found: 0 means that these are not its sources */
+    const struct det_worker_transition *transitions; /* transitions found in the source */
+    size_t transition_count;
+    size_t state_functions; /* number of functions found; 0: these are not the worker's sources */
 };
 
 struct det_arch;
 
-/* `spec_text` is what `spec` was read from, for its exceptions; a spec that is not valid is
- * DET_ERR_INVALID. Everything that is given is borrowed until close. `report` is owned by `ret`. */
+/* `spec_text` is the text of `spec`, for its exceptions; a spec that is not valid is
+ * DET_ERR_INVALID. All arguments are borrowed until close. `report` is owned by `ret`. */
 DET_MUST_CHECK int det_arch_check(
     const struct det_worker_spec *spec, const struct det_arch_text *spec_text,
     const struct det_arch_text *sources, size_t source_count, const struct det_allocator *allocator,

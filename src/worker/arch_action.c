@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* arch_action.c - what acts and what looks: actions see that they are to end and try once, collect
- * changes nothing, and what they share is locked. */
+/* arch_action.c - rules of actions and collect: actions check for cancellation and try once,
+ * collect changes nothing, and shared fields are locked. */
 #include <string.h>
 
 #include "worker/arch_parts.h"
 
-/* The loop that begins with the token: the tokens of its head and body. False: it begins none. */
+/* Finds the head and body of the loop that begins with this token; false: no loop begins here. */
 static bool is_loop(
     const struct det_arch_source *source, uint32_t index, uint32_t *ret_from, uint32_t *ret_to)
 {
@@ -16,7 +16,7 @@ static bool is_loop(
 
     *ret_from = index + 1;
     if (det_code_is(token, "do") && det_code_is(det_code_at(source, index + 1), "{")) {
-        /* Up to the ; behind its while (...). */
+        /* Up to the ; after its while (...). */
         i = source->tokens[index + 1].match + 2;
         *ret_to = i < source->count ? source->tokens[i].match : source->count;
         return true;
@@ -68,7 +68,7 @@ static bool finishes(const struct det_code_token *token, const char *end)
            memcmp(token->text + token->length - length, end, length) == 0;
 }
 
-/* Calls that take no time and can fail at nothing. */
+/* Calls that take no time and cannot fail. */
 static bool is_harmless(const struct det_code_token *token)
 {
     static const char *const prefixes[] = { "str", "mem", "det_", "is", "to" };
@@ -89,9 +89,9 @@ static bool is_harmless(const struct det_code_token *token)
     return is_any(token, names, sizeof names / sizeof *names);
 }
 
-/* What a loop of an action has in it. */
+/* The contents of a loop of an action. */
 struct loop {
-    const struct det_code_token *work; /* a call that may take its time; NULL: none */
+    const struct det_code_token *work; /* a call that may take long; NULL: none */
     bool waits, asks;
 };
 
@@ -100,7 +100,7 @@ static bool sees_cancellation(const struct det_code_token *token)
     return det_code_is(token, "det_worker_is_cancelled") || det_code_is(token, "det_worker_wait");
 }
 
-static void look_for_cancellation(
+static void find_cancellation(
     struct det_arch *arch, const struct det_arch_function *function, void *context)
 {
     bool *sees = context;
@@ -110,14 +110,14 @@ static void look_for_cancellation(
         *sees |= sees_cancellation(&function->source->tokens[i]);
 }
 
-/* A call of our own sources may look for the loop. */
+/* True if the call, or a function of these sources that it calls, checks for a cancellation. */
 static bool asks(struct det_arch *arch, const struct det_code_token *call)
 {
     struct det_arch_function *called = det_arch_function_named(arch, call);
     bool sees = sees_cancellation(call);
 
     if (called != NULL)
-        det_arch_walk(arch, called, look_for_cancellation, &sees);
+        det_arch_walk(arch, called, find_cancellation, &sees);
     return sees;
 }
 
@@ -130,7 +130,7 @@ static bool is_foreign_work(
            det_arch_function_named(arch, token) == NULL;
 }
 
-static void look_for_work(
+static void find_work(
     struct det_arch *arch, const struct det_arch_function *function, void *context)
 {
     bool *works = context;
@@ -139,14 +139,14 @@ static void look_for_work(
         *works |= is_foreign_work(arch, function->source, i);
 }
 
-/* Whether the call may take its time: one of our own sources does if it calls others that may. */
+/* True if the call may take long: a function of these sources does if it calls others that may. */
 static bool is_work(struct det_arch *arch, const struct det_arch_source *source, uint32_t index)
 {
     struct det_arch_function *called = det_arch_function_named(arch, &source->tokens[index]);
     bool works = is_foreign_work(arch, source, index);
 
     if (called != NULL && !is_harmless(&source->tokens[index]))
-        det_arch_walk(arch, called, look_for_work, &works);
+        det_arch_walk(arch, called, find_work, &works);
     return works;
 }
 
@@ -216,7 +216,7 @@ void det_arch_check_actions(struct det_arch *arch)
 
         if (function->is_on[DET_ARCH_ACTS])
             check_loops(arch, function);
-        if (function->is_on[DET_ARCH_LOOKS] && function->role != DET_ARCH_ACTION)
+        if (function->is_on[DET_ARCH_OBSERVES] && function->role != DET_ARCH_ACTION)
             check_collect(arch, function);
     }
 }
@@ -228,7 +228,7 @@ struct use {
     bool is_write, is_locked;
 };
 
-/* What the function calls its dependencies, or NULL when it is not given them. */
+/* The name of the function's dependencies parameter, or NULL. */
 static const struct det_code_token *deps_of(
     const struct det_arch *arch, const struct det_arch_function *function)
 {
@@ -255,8 +255,8 @@ static bool is_locked(const struct det_arch_function *function, uint32_t index)
     return locked;
 }
 
-/* Whether deps -> field at `index` is written there: by a mark behind it, one before it, or as the
- * first argument of what writes to its first argument. */
+/* True if deps -> field at `index` is written: by an operator after it or before it, or as the
+ * first argument of a function that writes to its first argument. */
 static bool is_written(const struct det_arch_source *source, uint32_t index)
 {
     static const char *const marks[] = { "=", "+=", "-=", "|=", "&=", "^=", "++", "--" };
@@ -278,7 +278,7 @@ static bool is_written(const struct det_arch_source *source, uint32_t index)
            is_any(&source->tokens[index - 2], writers, sizeof writers / sizeof *writers);
 }
 
-/* The next use in the function from the token on; false: there is none. */
+/* The next use in the function from the token on; false: none. */
 static bool next_use(
     const struct det_arch *arch, const struct det_arch_function *function, uint32_t *index,
     struct use *ret)
@@ -304,7 +304,7 @@ static bool next_use(
     return false;
 }
 
-/* Whether the other side uses the field so that one of the two writes. */
+/* True if the other side uses the field, too, and one of the two writes. */
 static bool is_contended(const struct det_arch *arch, const struct use *use, int other_side)
 {
     for (size_t i = 0; i < arch->function_count; i++) {
@@ -328,20 +328,19 @@ static void check_uses(struct det_arch *arch, const struct det_arch_function *fu
     struct use use;
 
     while (next_use(arch, function, &index, &use)) {
-        bool acts = function->is_on[DET_ARCH_ACTS] && is_contended(arch, &use, DET_ARCH_LOOKS);
-        bool looks = function->is_on[DET_ARCH_LOOKS] && is_contended(arch, &use, DET_ARCH_ACTS);
+        bool acts = function->is_on[DET_ARCH_ACTS] && is_contended(arch, &use, DET_ARCH_OBSERVES);
+        bool looks = function->is_on[DET_ARCH_OBSERVES] && is_contended(arch, &use, DET_ARCH_ACTS);
 
         if (use.is_locked || (!acts && !looks))
             continue;
         det_arch_report_at(
             arch, DET_ARCH_DEPS_UNLOCKED, function->source, use.field,
-            "%.*s is used by actions and by collect, and here without the lock",
+            "%.*s is used by actions and by collect, but here without the lock",
             (int)use.field->length, use.field->text);
     }
 }
 
-/* Whether some call of the helper, by what acts or looks, is made without the lock; of a helper
- * that nobody calls that is so too. */
+/* True if an action or collect calls the helper without the lock, or if no function calls it. */
 static bool is_called_bare(const struct det_arch *arch, const struct det_arch_function *helper)
 {
     bool is_called = false;
@@ -349,7 +348,7 @@ static bool is_called_bare(const struct det_arch *arch, const struct det_arch_fu
     for (size_t i = 0; i < arch->function_count; i++) {
         const struct det_arch_function *caller = &arch->functions[i];
 
-        if (!caller->is_on[DET_ARCH_ACTS] && !caller->is_on[DET_ARCH_LOOKS])
+        if (!caller->is_on[DET_ARCH_ACTS] && !caller->is_on[DET_ARCH_OBSERVES])
             continue;
         for (uint32_t k = caller->body; k < det_arch_body_end(caller); k++) {
             if (!det_code_is_call(caller->source, k) ||
@@ -363,7 +362,7 @@ static bool is_called_bare(const struct det_arch *arch, const struct det_arch_fu
     return !is_called;
 }
 
-/* Every helper is thought to be called under the lock until a call says otherwise. */
+/* A helper is assumed to be called under the lock until an unlocked call is found. */
 static void find_locked_helpers(struct det_arch *arch)
 {
     bool is_changed = true;
@@ -387,7 +386,7 @@ void det_arch_check_shared(struct det_arch *arch)
 {
     find_locked_helpers(arch);
     for (size_t i = 0; i < arch->function_count; i++) {
-        if (arch->functions[i].is_on[DET_ARCH_ACTS] || arch->functions[i].is_on[DET_ARCH_LOOKS])
+        if (arch->functions[i].is_on[DET_ARCH_ACTS] || arch->functions[i].is_on[DET_ARCH_OBSERVES])
             check_uses(arch, &arch->functions[i]);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* arch_allow.c - exceptions: comments that say which rule may be broken here, and why. */
+/* arch_allow.c - exceptions: comments that name a rule and a reason for breaking it. */
 #include <string.h>
 
 #include "worker/arch_parts.h"
@@ -55,21 +55,21 @@ static void read_words(struct det_arch_allow *allow, const char *at)
 
     allow->rule = rule_named(at, length);
     if (allow->rule == DET_ARCH_RULE_COUNT) {
-        allow->problem = "there is no such rule to allow; 'detent help rules' lists them";
+        allow->problem = "the rule is unknown; 'detent help rules' lists the rules";
         return;
     }
     at += length;
     length = next_word(&at, end);
     if (length != strlen("because") || memcmp(at, "because", length) != 0) {
-        allow->problem = "the exception does not say why: ... because ...";
+        allow->problem = "the exception has no reason; add 'because ...'";
     } else {
         at += length;
         if (next_word(&at, end) == 0)
-            allow->problem = "the exception does not say why: nothing stands behind because";
+            allow->problem = "the exception has no reason after 'because'";
     }
 }
 
-/* It holds for its own lines, and if it stands alone for the line behind it. */
+/* An exception applies to its own lines, and, if it is alone on them, to the next line. */
 void det_arch_read_allow(
     struct det_arch *arch, struct det_arch_source *source, const struct det_code_token *comment)
 {
@@ -109,7 +109,7 @@ static bool is_allowed(struct det_arch *arch, const struct det_arch_finding *fin
     return is_allowed;
 }
 
-static void judge_source(struct det_arch *arch, struct det_arch_source *source)
+static void validate_source(struct det_arch *arch, struct det_arch_source *source)
 {
     for (struct det_arch_allow *allow = source->allows; allow != NULL; allow = allow->next) {
         if (allow->problem != NULL)
@@ -118,7 +118,7 @@ static void judge_source(struct det_arch *arch, struct det_arch_source *source)
         else if (!allow->is_used)
             det_arch_report_at(
                 arch, DET_ARCH_ALLOW_UNUSED, source, &allow->comment,
-                "%s is not broken here: the exception allows nothing",
+                "the rule %s is not broken here; remove the exception",
                 det_arch_rule_text(allow->rule)->id);
     }
 }
@@ -132,9 +132,9 @@ void det_arch_settle(struct det_arch *arch)
             arch->findings[kept++] = arch->findings[i];
     }
     arch->finding_count = kept;
-    /* Where the functions were not found nothing can be said of their exceptions. */
+    /* If the functions were not found, their exceptions cannot be judged. */
     for (size_t i = 0; i <= arch->source_count; i++) {
         if (arch->report.state_functions > 0 || i == arch->source_count)
-            judge_source(arch, &arch->sources[i]);
+            validate_source(arch, &arch->sources[i]);
     }
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* arch_code.c - the functions of a worker's sources: which they are, what each is for, and which of
- * them calls which. */
+/* arch_code.c - finds the functions of a worker's sources, their roles, and their calls. */
 #include <string.h>
 
 #include "worker/arch_parts.h"
@@ -62,7 +61,7 @@ uint32_t det_code_argument(
     return number == 0 ? start : close;
 }
 
-/* At file scope: NAME ( ... ) {. The token of the {, or 0. */
+/* The token of the { of a function, NAME ( ... ) { at file scope; 0: none. */
 static uint32_t body_of(const struct det_arch_source *source, uint32_t name)
 {
     uint32_t close;
@@ -123,7 +122,7 @@ static void find_role(const struct det_arch *arch, struct det_arch_function *fun
         { "_close", DET_ARCH_CLOSE },
     };
     const struct det_code_token *name = &function->source->tokens[function->name];
-    const struct det_worker_spec_facts *facts = arch->facts;
+    const struct det_worker_spec_summary *facts = arch->facts;
 
     for (uint16_t i = 0; i < facts->state_count; i++) {
         if (is_named(arch, name, "_in_", facts->states[i].wire)) {
@@ -171,7 +170,7 @@ struct det_arch_function *det_arch_function_named(
     return NULL;
 }
 
-/* Marks what the function calls; whether anything is new. */
+/* Marks the functions called by this one; true if any is new. */
 static bool mark_calls(
     struct det_arch *arch, const struct det_arch_function *function, uint32_t walk)
 {
@@ -191,7 +190,7 @@ static bool mark_calls(
     return is_new;
 }
 
-/* A function is marked with walk when it is to be visited, and with walk + 1 when it was. */
+/* A function is marked with `walk` before its visit, and with walk + 1 afterwards. */
 void det_arch_walk(
     struct det_arch *arch, struct det_arch_function *function, det_arch_visit *visit, void *context)
 {
@@ -223,7 +222,7 @@ static int side_of(enum det_arch_role role)
     case DET_ARCH_ACTION:
         return DET_ARCH_ACTS;
     case DET_ARCH_COLLECT:
-        return DET_ARCH_LOOKS;
+        return DET_ARCH_OBSERVES;
     case DET_ARCH_HELPER:
     case DET_ARCH_OPEN:
     case DET_ARCH_CLOSE:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* arch_pure.c - what decides is pure: no I/O, no clock, no memory, no threads, no casts of const;
- * and nothing in the sources outlives a call. */
+/* arch_pure.c - rules of deciding functions: no I/O, clock, allocation, threads or casts of const;
+ * and for all sources: no variable that outlives a call. */
 #include <stdio.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static const struct banned *banned_by(const struct det_code_token *token, bool i
     return NULL;
 }
 
-/* ", which link_in_up calls": whose part the function is. */
+/* Writes ", called from link_in_up" for a helper, "" for the function itself. */
 static void describe(
     const struct det_arch_function *function, enum det_arch_side side, char *target,
     size_t capacity)
@@ -49,7 +49,7 @@ static void describe(
 
     target[0] = '\0';
     if (root != function)
-        (void)snprintf(target, capacity, ", as a part of %.*s", (int)name->length, name->text);
+        (void)snprintf(target, capacity, ", called from %.*s", (int)name->length, name->text);
 }
 
 static void check_call(
@@ -78,7 +78,7 @@ static bool is_declaring(const struct det_code_token *before)
            det_code_is(before, ")") || det_code_is(before, "]");
 }
 
-/* ( names * ) and something that has a value. */
+/* ( names * ) followed by a value. */
 static bool is_cast_without_const(const struct det_arch_source *source, uint32_t open)
 {
     uint32_t close = source->tokens[open].match;
@@ -114,8 +114,8 @@ static void check_function(struct det_arch *arch, const struct det_arch_function
         }
         if (function->is_on[DET_ARCH_ACTS])
             check_call(arch, function, DET_ARCH_ACTS, i);
-        else if (function->is_on[DET_ARCH_LOOKS])
-            check_call(arch, function, DET_ARCH_LOOKS, i);
+        else if (function->is_on[DET_ARCH_OBSERVES])
+            check_call(arch, function, DET_ARCH_OBSERVES, i);
     }
 }
 
@@ -125,9 +125,9 @@ void det_arch_check_pure(struct det_arch *arch)
         check_function(arch, &arch->functions[i]);
 }
 
-/* What a declaration up to its ; is. */
+/* The kind of a declaration up to its ;. */
 struct declaration {
-    const struct det_code_token *name; /* the last one that may be what it declares */
+    const struct det_code_token *name; /* the last name that may be the declared one */
     bool is_const, is_type, is_function, has_value, has_body;
     unsigned names;
 };
@@ -198,7 +198,7 @@ static uint32_t check_declaration(
     return end;
 }
 
-/* The function that begins at this token of file scope or behind it, before the next ;. */
+/* The function that begins at this token of file scope or after it, before the next ;. */
 static const struct det_arch_function *function_from(
     const struct det_arch *arch, const struct det_arch_source *source, uint32_t start)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* arch_record.c - what the .worker file itself must be like: its records and its name. */
+/* arch_record.c - rules for the .worker file itself: its records and its name. */
 #include <string.h>
 
 #include "worker/arch_parts.h"
-#include "worker/read.h"
+#include "worker/spec_read.h"
 
-/* The row of a field, in whatever file it stands; NULL: its record is not described there. */
+/* The row of a field, in any file; NULL: no row, because the record is defined elsewhere. */
 static const struct det_node *field_row(
     const struct det_rows *rows, const char *record, const char *field)
 {
@@ -60,8 +60,7 @@ static void check_desired(struct det_arch *arch)
         if (is_among(name, names, sizeof names / sizeof *names) ||
             strncmp(name, "shutdown", strlen("shutdown")) == 0)
             report_field(
-                arch, DET_ARCH_DESIRED_LIFECYCLE, record, name,
-                "says whether the worker is to run");
+                arch, DET_ARCH_DESIRED_LIFECYCLE, record, name, "says whether the worker must run");
     }
 }
 
@@ -86,13 +85,13 @@ static void check_file_name(struct det_arch *arch)
     size_t length = strcspn(stem, ".");
     struct det_place place = det_parse_place(arch->spec->text->words[DET_WORKER_WORD_NAME]);
 
-    /* What is no file, such as <stdin>, has no name. */
+    /* A source such as <stdin> has no file name. */
     if (*stem == '<' ||
         (length == strlen(arch->facts->name) && memcmp(stem, arch->facts->name, length) == 0))
         return;
     det_arch_report_place(
-        arch, DET_ARCH_FILE_NAME, &place, "the worker is called %s and its file %s",
-        arch->facts->name, stem);
+        arch, DET_ARCH_FILE_NAME, &place, "the worker is named %s, its file %s", arch->facts->name,
+        stem);
 }
 
 void det_arch_check_records(struct det_arch *arch)

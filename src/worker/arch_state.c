@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* arch_state.c - what the functions of states answer: their ways to other states, the actions they
- * do, their reasons, and that they always answer. */
+/* arch_state.c - rules of state functions: their transitions, actions and reasons, and that they
+ * always return a decision. */
 #include <string.h>
 
 #include "worker/arch_parts.h"
 
 #define NO_STATE UINT16_MAX
 
-/* Which constructor of an answer this call is: link_goto( and so on. */
+/* The constructor of a decision: link_goto( and so on. */
 enum answer {
     ANSWER_NONE,
     ANSWER_GOTO,
@@ -55,7 +55,7 @@ static uint16_t state_named(const struct det_arch *arch, const struct det_code_t
     return NO_STATE;
 }
 
-/* The first text among the tokens, without its quotes; "" when there is none. */
+/* The first string among the tokens, without its quotes; "" if there is none. */
 static const char *text_in(
     struct det_arch *arch, const struct det_arch_source *source, uint32_t from, uint32_t to)
 {
@@ -74,24 +74,26 @@ static const char *text_in(
     return "";
 }
 
-static void add_way(struct det_arch *arch, uint16_t from, uint16_t to, const char *reason)
+static void add_transition(struct det_arch *arch, uint16_t from, uint16_t to, const char *reason)
 {
-    if (arch->way_count == arch->way_capacity) {
-        size_t capacity = arch->way_capacity > 0 ? 2 * arch->way_capacity : 16;
-        struct det_worker_way *ways = det_arch_alloc(arch, capacity * sizeof *ways);
+    if (arch->transition_count == arch->transition_capacity) {
+        size_t capacity = arch->transition_capacity > 0 ? 2 * arch->transition_capacity : 16;
+        struct det_worker_transition *transitions =
+            det_arch_alloc(arch, capacity * sizeof *transitions);
 
-        if (ways == NULL)
+        if (transitions == NULL)
             return;
-        if (arch->way_count > 0)
-            memcpy(ways, arch->ways, arch->way_count * sizeof *ways);
-        arch->ways = ways;
-        arch->way_capacity = capacity;
+        if (arch->transition_count > 0)
+            memcpy(transitions, arch->transitions, arch->transition_count * sizeof *transitions);
+        arch->transitions = transitions;
+        arch->transition_capacity = capacity;
     }
-    arch->ways[arch->way_count++] = (struct det_worker_way){ from, to, reason };
+    arch->transitions[arch->transition_count++] =
+        (struct det_worker_transition){ from, to, reason };
 }
 
 /* A target may be a choice: `is_up ? LINK_UP : LINK_SHAKY`. */
-static void add_ways_of(
+static void add_transitions_of(
     struct det_arch *arch, const struct det_arch_function *root,
     const struct det_arch_function *function, uint32_t call)
 {
@@ -111,30 +113,30 @@ static void add_ways_of(
                 arch, DET_ARCH_STATE_ITSELF, source, &source->tokens[i], "%s goes to itself",
                 arch->facts->states[to].name);
         else
-            add_way(arch, root->index, to, text);
+            add_transition(arch, root->index, to, text);
     }
 }
 
-static void find_ways_in(
+static void find_transitions_in(
     struct det_arch *arch, const struct det_arch_function *function, void *context)
 {
     const struct det_arch_function *root = context;
 
     for (uint32_t i = function->body; i < det_arch_body_end(function); i++) {
         if (answer_at(arch, function->source, i) == ANSWER_GOTO)
-            add_ways_of(arch, root, function, i);
+            add_transitions_of(arch, root, function, i);
     }
 }
 
-void det_arch_find_ways(struct det_arch *arch)
+void det_arch_find_transitions(struct det_arch *arch)
 {
     for (size_t i = 0; i < arch->function_count; i++) {
         if (arch->functions[i].role == DET_ARCH_STATE)
-            det_arch_walk(arch, &arch->functions[i], find_ways_in, &arch->functions[i]);
+            det_arch_walk(arch, &arch->functions[i], find_transitions_in, &arch->functions[i]);
     }
 }
 
-static void look_for_action(
+static void find_action(
     struct det_arch *arch, const struct det_arch_function *function, void *context)
 {
     bool *does = context;
@@ -149,13 +151,12 @@ static bool does_action(struct det_arch *arch, uint16_t state)
 
     for (size_t i = 0; i < arch->function_count; i++) {
         if (arch->functions[i].role == DET_ARCH_STATE && arch->functions[i].index == state)
-            det_arch_walk(arch, &arch->functions[i], look_for_action, &does);
+            det_arch_walk(arch, &arch->functions[i], find_action, &does);
     }
     return does;
 }
 
-/* The states that ways lead to from this one, itself among them; those of one phase only, or of
- * all. */
+/* The states reachable from this one, including itself; of one phase only, or all. */
 static uint64_t reach(const struct det_arch *arch, uint16_t from, bool of_one_phase)
 {
     const struct det_worker_spec_state *states = arch->facts->states;
@@ -163,8 +164,8 @@ static uint64_t reach(const struct det_arch *arch, uint16_t from, bool of_one_ph
 
     while (reached != before) {
         before = reached;
-        for (size_t i = 0; i < arch->way_count; i++) {
-            const struct det_worker_way *way = &arch->ways[i];
+        for (size_t i = 0; i < arch->transition_count; i++) {
+            const struct det_worker_transition *way = &arch->transitions[i];
 
             if ((reached & DET_IN(way->from)) != 0 &&
                 (!of_one_phase || states[way->to].phase == states[from].phase))
@@ -205,10 +206,10 @@ static void check_end(struct det_arch *arch, const struct det_arch_function *fun
     }
     det_arch_report_at(
         arch, DET_ARCH_STOPPING_ENDS, function->source, &function->source->tokens[function->name],
-        "no way leads from %s to a state that is stopped", state->name);
+        "%s cannot reach a state that is stopped", state->name);
 }
 
-/* The first token of the last statement of the body; the } when it is empty. */
+/* The first token of the last statement of the body; the } if the body is empty. */
 static uint32_t last_statement(const struct det_arch_function *function)
 {
     const struct det_arch_source *source = function->source;
@@ -250,7 +251,7 @@ static void check_stop_asked(struct det_arch *arch, const struct det_arch_functi
         if (det_code_is(&function->source->tokens[i], "stop_wanted"))
             det_arch_report_at(
                 arch, DET_ARCH_STATE_STOP_ASKED, function->source, &function->source->tokens[i],
-                "%s is %s: it is not asked any more when a stop is wanted", state->name,
+                "%s is %s: its function is not called during a stop", state->name,
                 det_phase_name(state->phase));
     }
 }
@@ -269,7 +270,7 @@ void det_arch_check_states(struct det_arch *arch)
     }
 }
 
-/* A % with a letter of printf() behind it. */
+/* A % followed by a conversion of printf(). */
 static bool has_conversion(const struct det_code_token *token)
 {
     for (uint32_t i = 1; i + 1 < token->length; i++) {
@@ -295,7 +296,7 @@ static bool is_blank(const struct det_code_token *token)
     return true;
 }
 
-/* Reasons that are one text; what is put together is looked at by whoever reads it. */
+/* Checks reasons that are one literal; formatted ones are not checked. */
 static void check_reason(
     struct det_arch *arch, const struct det_arch_source *source, uint32_t call, unsigned number)
 {
@@ -305,11 +306,11 @@ static void check_reason(
     if (end != start + 1)
         return;
     if (det_code_is(token, "NULL") || (token->kind == DET_CODE_STRING && is_blank(token)))
-        det_arch_report_at(arch, DET_ARCH_REASON_EMPTY, source, token, "the reason says nothing");
+        det_arch_report_at(arch, DET_ARCH_REASON_EMPTY, source, token, "the reason is empty");
     else if (token->kind == DET_CODE_STRING && has_conversion(token))
         det_arch_report_at(
             arch, DET_ARCH_REASON_FORMAT, source, token,
-            "the reason has a %% for a value, and no det_reason()");
+            "the reason has a %% for a value; make it with det_reason()");
 }
 
 void det_arch_check_reasons(struct det_arch *arch)

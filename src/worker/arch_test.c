@@ -6,7 +6,7 @@
  *     tests/corpus/arch/bad/<rule>.c or .worker    breaks this rule only, on the line with "here"
  *     tests/corpus/arch/good/<rule>.c or .worker   breaks none
  *
- * A snippet without a .worker of its own belongs to tests/corpus/arch/link.worker. */
+ * A snippet without a .worker file belongs to tests/corpus/arch/link.worker. */
 #include "lib/test.h"
 
 #include <detent/tool/spec.h>
@@ -140,7 +140,7 @@ static void every_rule_has_a_snippet_that_is_right(void **state)
     }
 }
 
-static void every_rule_says_what_why_and_how(void **state)
+static void every_rule_has_a_description_reason_and_example(void **state)
 {
     (void)state;
     for (int i = 0; i < DET_ARCH_RULE_COUNT; i++) {
@@ -155,7 +155,7 @@ static void every_rule_says_what_why_and_how(void **state)
 }
 
 /* The page shows the list as it is. */
-static void every_rule_stands_in_the_documentation(void **state)
+static void every_rule_is_documented(void **state)
 {
     size_t size;
     char *page = det_test_read_file(DET_SOURCE_DIR "/docs/formats/worker.md", &size);
@@ -172,7 +172,7 @@ static void every_rule_stands_in_the_documentation(void **state)
     free(page);
 }
 
-static void ways_are_found_with_their_reasons(void **state)
+static void transitions_are_found_with_their_reasons(void **state)
 {
     struct subject s;
 
@@ -184,14 +184,14 @@ static void ways_are_found_with_their_reasons(void **state)
             " det_reason(view->all, \"%u left\", 1u));\n"
             "return lost(); }\n");
     assert_int_equal(s.report->state_functions, 1);
-    assert_int_equal(s.report->way_count, 2);
+    assert_int_equal(s.report->transition_count, 2);
     for (size_t i = 0; i < 2; i++)
-        assert_int_equal(s.report->ways[i].from, 2);
-    assert_int_equal(s.report->ways[0].to + s.report->ways[1].to, 1 + 3);
+        assert_int_equal(s.report->transitions[i].from, 2);
+    assert_int_equal(s.report->transitions[0].to + s.report->transitions[1].to, 1 + 3);
     close_subject(&s);
 }
 
-static void a_helper_that_calls_itself_ends(void **state)
+static void recursive_helper_functions_are_followed_once(void **state)
 {
     struct subject s;
 
@@ -203,7 +203,7 @@ static void a_helper_that_calls_itself_ends(void **state)
             "return a(1) ? link_hold(\"x\") : link_hold(\"y\"); }\n");
     assert_int_equal(s.report->count, 1);
     assert_int_equal(s.report->findings[0].rule, DET_ARCH_PURE_CLOCK);
-    assert_non_null(strstr(s.report->findings[0].text, "as a part of link_in_up"));
+    assert_non_null(strstr(s.report->findings[0].text, "called from link_in_up"));
     close_subject(&s);
 }
 
@@ -284,7 +284,7 @@ static int check_in_memory(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void memory_that_fails_is_told_and_leaves_nothing(void **state)
+static void allocation_failures_are_reported_and_leak_nothing(void **state)
 {
     struct subject s;
 
@@ -314,13 +314,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_rule_has_a_snippet_that_breaks_it_alone),
         cmocka_unit_test(every_rule_has_a_snippet_that_is_right),
-        cmocka_unit_test(every_rule_says_what_why_and_how),
-        cmocka_unit_test(every_rule_stands_in_the_documentation),
-        cmocka_unit_test(ways_are_found_with_their_reasons),
-        cmocka_unit_test(a_helper_that_calls_itself_ends),
+        cmocka_unit_test(every_rule_has_a_description_reason_and_example),
+        cmocka_unit_test(every_rule_is_documented),
+        cmocka_unit_test(transitions_are_found_with_their_reasons),
+        cmocka_unit_test(recursive_helper_functions_are_followed_once),
         cmocka_unit_test(a_source_of_another_worker_is_left_alone),
         cmocka_unit_test(any_bytes_are_read),
-        cmocka_unit_test(memory_that_fails_is_told_and_leaves_nothing),
+        cmocka_unit_test(allocation_failures_are_reported_and_leak_nothing),
         cmocka_unit_test(a_worker_that_is_broken_is_refused),
     };
 

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* arch_tokens.c - cuts C into tokens with places, as far as the architecture test needs it: names,
- * numbers, texts, marks; comments and directives apart. What is no C still comes to an end. */
+/* arch_tokens.c - splits C into tokens with places, as far as the architecture test needs it:
+ * names, numbers, strings, operators; comments and directives separately. It terminates for any
+ * input. */
 #include <string.h>
 
 #include "worker/arch_parts.h"
+
+struct cursor {
+    const char *text;
+    size_t size, offset;
+    uint32_t line;
+    size_t line_start;
+    bool is_fresh; /* no token since the beginning of the line */
+};
 
 static bool is_name_part(char c)
 {
@@ -17,14 +26,14 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static char peek(const struct det_code_cursor *cursor, size_t ahead)
+static char peek(const struct cursor *cursor, size_t ahead)
 {
     if (cursor->size - cursor->offset <= ahead)
         return '\0';
     return cursor->text[cursor->offset + ahead];
 }
 
-static void skip(struct det_code_cursor *cursor)
+static void skip(struct cursor *cursor)
 {
     if (cursor->text[cursor->offset++] == '\n') {
         cursor->line++;
@@ -33,8 +42,8 @@ static void skip(struct det_code_cursor *cursor)
     }
 }
 
-/* Blanks, and lines that are joined. */
-static void skip_blanks(struct det_code_cursor *cursor)
+/* Blanks, and continuation lines. */
+static void skip_blanks(struct cursor *cursor)
 {
     while (cursor->offset < cursor->size) {
         char c = peek(cursor, 0);
@@ -46,7 +55,7 @@ static void skip_blanks(struct det_code_cursor *cursor)
     }
 }
 
-static void skip_comment(struct det_code_cursor *cursor, bool is_block)
+static void skip_comment(struct cursor *cursor, bool is_block)
 {
     cursor->offset += 2;
     while (cursor->offset < cursor->size) {
@@ -60,8 +69,8 @@ static void skip_comment(struct det_code_cursor *cursor, bool is_block)
     }
 }
 
-/* A # and all of its line; a comment in it may go on behind the line. */
-static void skip_directive(struct det_code_cursor *cursor)
+/* A # and its line; a comment in it may extend past the line. */
+static void skip_directive(struct cursor *cursor)
 {
     while (cursor->offset < cursor->size && peek(cursor, 0) != '\n') {
         if (peek(cursor, 0) == '/' && peek(cursor, 1) == '*') {
@@ -74,7 +83,7 @@ static void skip_directive(struct det_code_cursor *cursor)
     }
 }
 
-static void skip_text(struct det_code_cursor *cursor)
+static void skip_text(struct cursor *cursor)
 {
     char quote = peek(cursor, 0);
 
@@ -90,8 +99,8 @@ static void skip_text(struct det_code_cursor *cursor)
     }
 }
 
-/* Marks of two letters that mean something to us; all others are letter by letter. */
-static size_t mark_length(const struct det_code_cursor *cursor)
+/* Operators of two characters that matter here; all others are single characters. */
+static size_t mark_length(const struct cursor *cursor)
 {
     static const char *const pairs[] = { "->", "==", "!=", "<=", ">=", "++", "--", "+=", "-=",
                                          "*=", "/=", "|=", "&=", "^=", "%=", "&&", "||" };
@@ -103,7 +112,7 @@ static size_t mark_length(const struct det_code_cursor *cursor)
     return 1;
 }
 
-static enum det_code_kind skip_token(struct det_code_cursor *cursor)
+static enum det_code_kind skip_token(struct cursor *cursor)
 {
     char c = peek(cursor, 0);
 
@@ -128,7 +137,8 @@ static enum det_code_kind skip_token(struct det_code_cursor *cursor)
     return DET_CODE_MARK;
 }
 
-struct det_code_token det_code_next(struct det_code_cursor *cursor)
+/* The next token, comment or directive; the cursor moves past it. */
+static struct det_code_token next_token(struct cursor *cursor)
 {
     struct det_code_token token = { .kind = DET_CODE_END };
     size_t start;
@@ -158,9 +168,9 @@ static bool is_token(enum det_code_kind kind)
     return kind != DET_CODE_COMMENT && kind != DET_CODE_DIRECTIVE;
 }
 
-static struct det_code_cursor cursor_of(const struct det_arch_text *text)
+static struct cursor cursor_of(const struct det_arch_text *text)
 {
-    return (struct det_code_cursor){
+    return (struct cursor){
         .text = text->text,
         .size = text->size,
         .line = 1,
@@ -170,16 +180,16 @@ static struct det_code_cursor cursor_of(const struct det_arch_text *text)
 
 static uint32_t count_tokens(const struct det_arch_text *text)
 {
-    struct det_code_cursor cursor = cursor_of(text);
-    struct det_code_token token = det_code_next(&cursor);
+    struct cursor cursor = cursor_of(text);
+    struct det_code_token token = next_token(&cursor);
     uint32_t count = 0;
 
-    for (; token.kind != DET_CODE_END; token = det_code_next(&cursor))
+    for (; token.kind != DET_CODE_END; token = next_token(&cursor))
         count += is_token(token.kind);
     return count;
 }
 
-/* The letter of a mark that has one; else 0. */
+/* The character of a single-character operator; else 0. */
 static char letter_of(const struct det_code_token *token)
 {
     if (token->kind != DET_CODE_MARK || token->length != 1)
@@ -208,8 +218,8 @@ static bool closes(const struct det_code_token *token)
     return c == ')' || c == ']' || c == '}';
 }
 
-/* Brackets that are open wait on a chain through their own `match`. A bracket that does not fit the
- * one before it is left alone. */
+/* Open brackets form a chain through their own `match`. A bracket that does not match its
+ * predecessor is left alone. */
 static void match_brackets(struct det_arch_source *source)
 {
     uint32_t open = UINT32_MAX;
@@ -241,7 +251,7 @@ static void match_brackets(struct det_arch_source *source)
 void det_arch_read_source(
     struct det_arch *arch, struct det_arch_source *source, const struct det_arch_text *text)
 {
-    struct det_code_cursor cursor = cursor_of(text);
+    struct cursor cursor = cursor_of(text);
     struct det_code_token token;
     uint32_t count = count_tokens(text);
 
@@ -250,7 +260,7 @@ void det_arch_read_source(
     if (source->tokens == NULL)
         return;
     do {
-        token = det_code_next(&cursor);
+        token = next_token(&cursor);
         if (token.kind == DET_CODE_COMMENT)
             det_arch_read_allow(arch, source, &token);
         if (is_token(token.kind))

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* child_request.c - who wants which workers below one: its kind, the YAML of the user, calls by
- * hand. */
+/* child_request.c - requests for the children of a worker: by its kind, by the YAML of the user, by
+ * manual calls. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
+#include "base/reserved.h"
 #include "base/text.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 
-/* Without its children. */
+/* Frees one request; its list of children is empty. */
 static void free_one(struct det_workers *workers, struct det_child_request *request)
 {
     det_user_spec_deinit(&request->spec);
@@ -24,8 +26,8 @@ void det_child_request_free(struct det_workers *workers, struct det_child_reques
     free_one(workers, request);
 }
 
-/* Children stand in lists of their own, so that freeing needs no recursion: they are put in front
- * of what is left. */
+/* Children have lists of their own, so freeing needs no recursion: they are moved to the front of
+ * the remaining list. */
 void det_child_requests_free(struct det_workers *workers, struct det_list *list)
 {
     while (!det_list_is_empty(list)) {
@@ -52,6 +54,7 @@ static struct det_child_request *make(
         return NULL;
     det_list_init(&request->node);
     det_list_init(&request->children);
+    det_assert(origin <= DET_REQUEST_MANUAL);
     request->origin = origin;
     request->is_changed = true;
     return request;
@@ -97,20 +100,23 @@ int det_child_request_new(
     if (!spec->name || !det_name_is_valid(spec->name) || strlen(spec->name) > DET_WORKER_NAME_MAX)
         return det_error_set(
             reterr, DET_ERR_INVALID,
-            "the name of a worker is 1 to %d bytes of [A-Za-z0-9._-], not \"%.80s\"",
+            "the name of a worker has 1 to %d bytes of [A-Za-z0-9._-], found \"%.80s\"",
             DET_WORKER_NAME_MAX, spec->name ? spec->name : "");
     if (!spec->kind || !*spec->kind || strlen(spec->kind) > DET_WORKER_NAME_MAX)
         return det_error_set(
             reterr, DET_ERR_INVALID, "worker %s has no kind, or its name is too long", spec->name);
+    r = det_reserved_check(spec->reserved, "a worker", reterr);
+    if (r < 0)
+        return r;
     request = make(workers, origin);
     if (!request)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     det_text_copy(request->name, sizeof request->name, spec->name);
     det_text_copy(request->kind, sizeof request->kind, spec->kind);
     request->run_in = spec->run_in;
     request->is_disabled = spec->is_disabled;
     r = det_user_spec_init(&request->spec, workers->allocator, spec, reterr);
-    /* What a kind says comes from code, which writes it in the same order each time. */
+    /* Specs from a kind come from code, which writes them in the same order each time. */
     if (r == 0 && origin != DET_REQUEST_KIND)
         r = det_user_spec_parse_config(&request->spec);
     if (r < 0) {
@@ -130,7 +136,7 @@ bool det_child_request_can_run(
         return true;
     det_error_set(
         reterr, DET_ERR_INVALID,
-        "worker %s is to run in a state that its parent, of the kind %s with %u state%s, has not",
+        "worker %s: its run_in has a state that its parent, of the kind %s with %u state%s, lacks",
         request->name, parent->name, parent->state_count, det_plural(parent->state_count));
     return false;
 }
@@ -154,7 +160,7 @@ int det_child_request_name_states(
     return request->states ? 0 : DET_ERR_NO_MEMORY;
 }
 
-static void tell_unknown_state(
+static void report_unknown_state(
     struct det_worker *parent, const struct det_child_request *request, const char *state,
     size_t size)
 {
@@ -164,9 +170,10 @@ static void tell_unknown_state(
     memcpy(name, state, size);
     name[size] = '\0';
     snprintf(
-        text, sizeof text, "child %s is to run in %s, which is no state of a %.64s: put it anew",
+        text, sizeof text,
+        "child %s: its run_in has %s, which is not a state of %.64s; put the child again",
         request->name, name, parent->kind->name);
-    det_tell(
+    det_worker_publish(
         parent, (struct det_worker_event){ .kind = DET_WORKER_EVENT_CHILD_REFUSED,
                                            .code = DET_ERR_NOT_FOUND,
                                            .reason = text });
@@ -191,14 +198,14 @@ void det_child_request_find_states(struct det_worker *parent, struct det_child_r
         uint64_t state = find_state(parent->kind, at, (size_t)(end - at));
 
         if (!state)
-            tell_unknown_state(parent, request, at, (size_t)(end - at));
+            report_unknown_state(parent, request, at, (size_t)(end - at));
         request->run_in |= state;
     }
     request->is_stateless = !request->run_in;
     seal(request);
 }
 
-/* States of the parent by name; where the parent's kind is not known, nothing can be said. */
+/* Resolves state names of the parent; impossible if the parent's kind is unknown. */
 static int of_child(
     struct det_workers *workers, struct det_spec_child *child, const struct det_worker_kind *parent,
     struct det_child_request **ret, struct det_error *reterr)
@@ -207,7 +214,7 @@ static int of_child(
     int r = 0;
 
     if (!request)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     det_text_copy(request->name, sizeof request->name, child->name);
     det_text_copy(request->kind, sizeof request->kind, child->kind);
     request->is_disabled = child->is_disabled;
@@ -233,12 +240,13 @@ int det_child_requests_of_spec(
     int r = 0;
 
     if (!requests)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     for (uint32_t i = 0; i < spec->count && r == 0; i++) {
         struct det_spec_child *child = &spec->children[i];
         bool is_top = child->parent == DET_SPEC_ROOT;
         const char *kind = is_top ? det_application()->name : requests[child->parent]->kind;
 
+        det_assert(is_top || child->parent < i);
         r = of_child(workers, child, det_workers_kind(workers, kind), &requests[i], reterr);
         if (r == 0)
             det_list_append(is_top ? ret : &requests[child->parent]->children, &requests[i]->node);
@@ -249,7 +257,7 @@ int det_child_requests_of_spec(
     return r;
 }
 
-/* What was told about a request that has not changed is not told again. */
+/* Problems of an unchanged request are not reported again. */
 static void keep_refused(struct det_list *old, struct det_list *requests)
 {
     for (struct det_list *node = old->next; node != old; node = node->next) {
@@ -284,7 +292,7 @@ void det_child_requests_take(
         }
     }
     keep_refused(&old, requests);
-    /* In the order of origins, so that the ticks are in the order of the specs. */
+    /* In the order of origins, so that ticks are in the order of the specs. */
     for (struct det_list *node = worker->requests.all.next; node != &worker->requests.all;
          node = node->next)
         if (DET_CONTAINER(node, struct det_child_request, node)->origin > origin) {
@@ -299,5 +307,5 @@ void det_child_requests_take(
         det_child_requests_insert(worker, place, request);
     }
     det_child_requests_free(worker->workers, &old);
-    worker->attention |= DET_LOOK_REQUESTS;
+    worker->attention |= DET_CHECK_REQUESTS;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* child_request_list.c - the requests of one worker, in their order, and found by name: with an
- * index once they are many. Without memory for the index they are searched one after the other.
+/* child_request_list.c - the requests of one worker, in order, and found by name: with an index
+ * once there are many. Without memory for the index, the search is linear.
  *
- * Invariant: with an index, every request of the list is in it; `same` leads to those of the same
+ * Invariant: with an index, every request of the list is in it; `same` links those of the same
  * name and another origin. */
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 
-#define INDEX_FROM 32 /* requests */
+#define INDEX_FROM 32 /* number of requests from which there is an index */
 
 static struct det_child_request *request_of(struct det_list *node)
 {
@@ -80,8 +80,9 @@ void det_child_requests_insert(
     request->key = request->name;
     det_list_insert_before(place, &request->node);
     worker->requests.count++;
+    det_assert(!det_list_is_empty(&worker->requests.all));
     if (!worker->requests.index) {
-        /* A power of two only, so that a lack of memory does not cost a try each time. */
+        /* Powers of two only, so that a lack of memory does not cause an attempt each time. */
         if (worker->requests.count >= INDEX_FROM &&
             (worker->requests.count & (worker->requests.count - 1)) == 0)
             build_index(worker);
@@ -99,6 +100,7 @@ void det_child_requests_remove(struct det_worker *worker, struct det_child_reque
     det_assert(worker->requests.count > 0);
     worker->requests.count--;
     det_list_remove(&request->node);
+    det_assert(!worker->requests.count == det_list_is_empty(&worker->requests.all));
 }
 
 struct det_child_request *det_child_requests_find(

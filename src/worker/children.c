@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* children.c - from requests to workers: those that are not there are made, those that nobody wants
- * are told to go, and one whose kind has changed is another one. What is wrong with a request is
- * told once and spoils no other. */
+/* children.c - turns requests into workers: creates missing children, stops unrequested ones, and
+ * replaces one whose kind has changed. A problem of a request is reported once and affects no other
+ * request. */
 #include <detent/driver/loop.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,20 +13,20 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 
-/* Asking the kind. */
+/* Calling children() of the kind. */
 
 struct asking {
     struct det_children children;
     struct det_worker *worker;
     struct det_list requests;
-    struct det_buffer refused; /* why, a text after the other */
+    struct det_buffer refused; /* reasons, one text after the other */
 };
 
 static void refuse(struct det_worker *worker, int code, const char *text)
 {
-    det_tell(
+    det_worker_publish(
         worker, (struct det_worker_event){
                     .kind = DET_WORKER_EVENT_CHILD_REFUSED, .code = code, .reason = text });
 }
@@ -53,8 +53,8 @@ static int add(struct det_children *children, const struct det_child_spec *spec)
     return 0;
 }
 
-/* It is asked again and again: the same refusals are told once. */
-static void tell_refused(struct asking *asking, int code)
+/* children() is called repeatedly: the same refusals are reported once. */
+static void report_refused(struct asking *asking, int code)
 {
     struct det_worker *worker = asking->worker;
     const struct det_buffer *texts = &asking->refused;
@@ -66,10 +66,10 @@ static void tell_refused(struct asking *asking, int code)
     for (size_t at = 0; at < texts->size; at += strlen(texts->data + at) + 1)
         refuse(worker, DET_ERR_INVALID, texts->data + at);
     if (code < 0)
-        refuse(worker, code, "children() failed; what it wanted before counts");
+        refuse(worker, code, "children() failed; the previous requests stay");
 }
 
-/* Their order and content, compared with what it wanted before. */
+/* Compares order and content with the previous requests. */
 static void take_requests(struct asking *asking)
 {
     struct det_worker *worker = asking->worker;
@@ -89,18 +89,18 @@ void det_children_ask(struct det_worker *worker)
 
     if (worker->kind->children && (!worker->desire.is_there || !det_life_is_live(worker)))
         return;
-    worker->attention &= ~(uint32_t)DET_LOOK_CHILDREN;
+    worker->attention &= ~(uint32_t)DET_CHECK_CHILDREN;
     if (!worker->kind->children || worker->shutdown_wanted)
         return;
     det_list_init(&asking.requests);
     det_buffer_init(&asking.refused, worker->workers->allocator);
     det_worker_view(worker, det_worker_stop_reason(worker) != NULL, &view);
     r = worker->kind->children(&view, &asking.children);
-    tell_refused(&asking, r);
+    report_refused(&asking, r);
     if (r == 0)
         take_requests(&asking);
     if (r == DET_ERR_NO_MEMORY)
-        worker->attention |= DET_LOOK_CHILDREN;
+        worker->attention |= DET_CHECK_CHILDREN;
     det_child_requests_free(worker->workers, &asking.requests);
     det_buffer_deinit(&asking.refused);
 }
@@ -127,20 +127,20 @@ static void go(struct det_worker *child, const char *reason)
         return;
     child->leaving.is_unwanted = true;
     child->leaving.is_restart_wanted = false;
-    det_tell(
+    det_worker_publish(
         child,
         (struct det_worker_event){ .kind = DET_WORKER_EVENT_CHILD_REMOVING, .reason = reason });
     det_stop_shutdown(child, child->workers->limits.stop_grace, reason);
 }
 
-/* What the request says, to the worker that it is about. */
+/* Passes the contents of a request to its worker. */
 static void give(struct det_worker *child, struct det_child_request *request)
 {
     bool is_disabled = request->is_disabled || request->is_stateless;
 
     child->run_in = request->run_in;
     if (child->rest.is_disabled != is_disabled)
-        child->attention |= DET_LOOK_DESIRED;
+        child->attention |= DET_CHECK_DESIRED;
     child->rest.is_disabled = is_disabled;
     child->seen.is_disabled = is_disabled || child->rest.is_ordered_off;
     if (!request->is_changed)
@@ -148,14 +148,14 @@ static void give(struct det_worker *child, struct det_child_request *request)
     request->is_changed = false;
     if (!det_user_spec_equal(&child->spec, &request->spec))
         det_life_wake(child);
-    /* What the YAML wanted below it is wanted no longer than the YAML wants it. */
+    /* Requests below it that came from the YAML last only as long as the YAML contains them. */
     if (request->origin == DET_REQUEST_YAML || child->place.origin == DET_REQUEST_YAML)
         det_child_requests_take(child, DET_REQUEST_YAML, &request->children);
     det_manual_disown(child, request->origin);
     det_user_spec_deinit(&child->spec);
     child->spec = request->spec;
     memset(&request->spec, 0, sizeof request->spec);
-    child->attention |= DET_LOOK_DERIVE;
+    child->attention |= DET_CHECK_DERIVE;
 }
 
 static void refuse_once(
@@ -180,7 +180,7 @@ static struct det_worker *make(struct det_worker *worker, struct det_child_reque
     if (!kind) {
         char text[DET_WORKER_REASON_MAX + 1];
 
-        snprintf(text, sizeof text, "there is no kind of worker called %.64s", request->kind);
+        snprintf(text, sizeof text, "there is no kind of worker '%.64s'", request->kind);
         refuse_once(worker, request, DET_ERR_NOT_FOUND, text);
         return NULL;
     }
@@ -188,17 +188,17 @@ static struct det_worker *make(struct det_worker *worker, struct det_child_reque
     if (r < 0) {
         refuse_once(worker, request, r, det_error_text(r));
         if (r == DET_ERR_NO_MEMORY)
-            worker->attention |= DET_LOOK_REQUESTS;
+            worker->attention |= DET_CHECK_REQUESTS;
         return NULL;
     }
     if (!worker->requests.first_new)
         worker->requests.first_new = child;
-    det_tell(child, (struct det_worker_event){ .kind = DET_WORKER_EVENT_CHILD_ADDING });
+    det_worker_publish(child, (struct det_worker_event){ .kind = DET_WORKER_EVENT_CHILD_ADDING });
     return child;
 }
 
-/* Whether a child that is on its way out is the one that is wanted now. What was deleted by hand is
- * made anew, as nothing of it is to come back. */
+/* True if a stopping child matches the request and stays. A manually deleted worker is created
+ * again, as its state must not return. */
 static bool comes_back(const struct det_worker *child, const struct det_child_request *request)
 {
     return child->leaving.is_unwanted && !child->leaving.is_deleted &&
@@ -209,11 +209,11 @@ static void keep_one(struct det_worker *child, struct det_child_request *request
 {
     child->leaving.is_unwanted = child->leaving.is_forgotten = false;
     det_stop_revoke(child);
-    det_tell(child, (struct det_worker_event){ .kind = DET_WORKER_EVENT_CHILD_KEPT });
+    det_worker_publish(child, (struct det_worker_event){ .kind = DET_WORKER_EVENT_CHILD_KEPT });
     give(child, request);
 }
 
-/* With all below it that is still wanted there. */
+/* Keeps a stopping child with all requested workers of its subtree. */
 static void keep(struct det_worker *top, struct det_child_request *request)
 {
     keep_one(top, request);
@@ -228,11 +228,11 @@ static void keep(struct det_worker *top, struct det_child_request *request)
             if (child && comes_back(child, below))
                 keep_one(child, below);
         }
-        worker->attention |= DET_LOOK_REQUESTS;
+        worker->attention |= DET_CHECK_REQUESTS;
     }
 }
 
-/* Whether the child is the next one in the list, so that it need not be sorted. */
+/* Notes whether the child is next in the list, so that the list need not be sorted. */
 static void note_order(struct det_worker *worker, struct det_worker *child)
 {
     struct det_worker *next =
@@ -242,27 +242,28 @@ static void note_order(struct det_worker *worker, struct det_worker *child)
     worker->requests.round_last = child;
 }
 
-/* Whether a child was made. */
+/* True if a child was created. */
 static bool fulfil(struct det_worker *worker, struct det_child_request *request)
 {
     struct det_worker *child = det_worker_child(worker, request->name);
     bool is_new = !child;
 
-    /* A round may come to a request that an upsert has fulfilled meanwhile. */
+    /* An upsert may have fulfilled the request during a round. */
     if (child && child->mark == worker->requests.round &&
         request->round != worker->requests.round) {
-        refuse_once(worker, request, DET_ERR_EXISTS, "there is one of this name already");
+        refuse_once(worker, request, DET_ERR_EXISTS, "a sibling has this name already");
         return false;
     }
     if (child && strcmp(child->kind->name, request->kind) != 0)
-        go(child, "its kind has changed");
+        go(child, "the kind has changed");
     if (!child)
         child = make(worker, request);
     if (!child)
         return false;
+    det_assert(child->parent == worker);
     child->mark = request->round = worker->requests.round;
     note_order(worker, child);
-    /* One of another kind, or that was deleted, is made anew when it is gone. */
+    /* A child of another kind, or a deleted one, is created again when it is gone. */
     if (comes_back(child, request))
         keep(child, request);
     else if (!child->leaving.is_unwanted)
@@ -277,10 +278,11 @@ static void append(struct det_worker *worker, struct det_worker **last, struct d
     *last = child;
 }
 
-/* Children in the order of the requests, those that go behind them. */
+/* Puts children into the order of the requests, and unrequested ones at the end. */
 static void sort(struct det_worker *worker)
 {
     struct det_worker *leftover = NULL, **end = &leftover, *last = NULL;
+    uint32_t count = 0;
 
     for (struct det_worker *child = worker->children.first; child; child = child->next)
         if (child->mark != worker->requests.round) {
@@ -298,13 +300,15 @@ static void sort(struct det_worker *worker)
             continue;
         child->mark = 0;
         append(worker, &last, child);
+        count++;
     }
-    for (struct det_worker *child = leftover; child; child = child->after)
+    for (struct det_worker *child = leftover; child; child = child->after, count++)
         append(worker, &last, child);
+    det_assert(count == worker->children.count);
     if (last)
         last->next = NULL;
     worker->children.last = last;
-    /* Who is new may stand anywhere now. */
+    /* New children may be anywhere now. */
     if (worker->requests.first_new)
         worker->requests.first_new = worker->children.first;
 }
@@ -317,24 +321,26 @@ static void begin_round(struct det_worker *worker)
     worker->requests.is_round_sorted = true;
 }
 
-/* In a list that is sorted, those that nobody wants stand behind the last one. */
+/* In a sorted list the unrequested ones follow the last requested one. */
 static void finish_round(struct det_worker *worker)
 {
     bool is_sorted = worker->requests.is_round_sorted;
     struct det_worker *last = is_sorted ? worker->requests.round_last : NULL;
 
+    det_assert(worker->requests.round_at == &worker->requests.all);
+    det_assert(!last || last->parent == worker);
     for (struct det_worker *child = last ? last->next : worker->children.first; child;
          child = child->next)
         if (child->mark != worker->requests.round)
-            go(child, "it is not in the spec of its parent any more");
+            go(child, "no longer in the spec of its parent");
     if (!is_sorted)
         sort(worker);
     worker->requests.round_at = NULL;
     worker->requests.round_last = NULL;
-    worker->attention |= DET_LOOK_VIEW;
+    worker->attention |= DET_CHECK_VIEW;
 }
 
-/* A portion is short, so that a tick is: 500 children that are made, or 10,000 looked at. */
+/* Limits the work of a tick: 500 new children, or 10,000 checked ones. */
 #define PORTION   10000
 #define MAKE_COST 20
 
@@ -342,10 +348,11 @@ static void put_off_rest(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
-    worker->attention |= DET_LOOK_MORE | DET_LOOK_VIEW;
+    det_assert(worker->requests.round_at);
+    worker->attention |= DET_CHECK_MORE | DET_CHECK_VIEW;
     det_list_remove(&worker->requests.maker);
     det_list_append(&workers->making.workers, &worker->requests.maker);
-    /* Without memory for the timer it goes on with the next tick. */
+    /* Without memory for the timer the work continues with the next tick. */
     (void)!det_loop_timer_set(workers->loop, &workers->making.timer, workers->now);
 }
 
@@ -360,9 +367,9 @@ void det_children_reconcile(struct det_worker *worker)
 
     if (!may_reconcile(worker))
         return;
-    if (worker->attention & DET_LOOK_REQUESTS)
+    if (worker->attention & DET_CHECK_REQUESTS)
         begin_round(worker);
-    worker->attention &= ~(uint32_t)(DET_LOOK_REQUESTS | DET_LOOK_MORE);
+    worker->attention &= ~(uint32_t)(DET_CHECK_REQUESTS | DET_CHECK_MORE);
     if (!worker->requests.round_at)
         return;
     while (worker->requests.round_at != &worker->requests.all && cost < PORTION) {
@@ -378,7 +385,7 @@ void det_children_reconcile(struct det_worker *worker)
         put_off_rest(worker);
 }
 
-void det_children_make_more(void *argument)
+void det_children_continue(void *argument)
 {
     struct det_workers *workers = argument;
     struct det_list *node = det_list_take(&workers->making.workers);
@@ -386,7 +393,7 @@ void det_children_make_more(void *argument)
     det_workers_now(workers);
     if (!node || workers->stopping.is_wanted)
         return;
-    det_worker_go_on_making(DET_CONTAINER(node, struct det_worker, requests.maker));
+    det_worker_continue_children(DET_CONTAINER(node, struct det_worker, requests.maker));
     if (!det_list_is_empty(&workers->making.workers))
         (void)!det_loop_timer_set(workers->loop, &workers->making.timer, workers->now);
 }
@@ -395,10 +402,10 @@ void det_children_fulfil(struct det_worker *worker, struct det_child_request *re
 {
     struct det_worker *child = det_worker_child(worker, request->name);
 
-    if (!may_reconcile(worker) || worker->attention & DET_LOOK_REQUESTS ||
+    if (!may_reconcile(worker) || worker->attention & DET_CHECK_REQUESTS ||
         det_child_requests_find(worker, request->name, DET_REQUEST_KIND) ||
         det_child_requests_find(worker, request->name, DET_REQUEST_YAML)) {
-        worker->attention |= DET_LOOK_REQUESTS;
+        worker->attention |= DET_CHECK_REQUESTS;
         return;
     }
     if (!worker->requests.round)
@@ -410,10 +417,12 @@ void det_children_fulfil(struct det_worker *worker, struct det_child_request *re
 
 void det_children_release(struct det_worker *child)
 {
-    go(child, "it is not in the spec of its parent any more");
+    /* Without a request it is not in the order of a round that has begun: see sort(). */
+    child->mark = 0;
+    go(child, "no longer in the spec of its parent");
 }
 
-/* What the parent sees of them. */
+/* The parent's view of its children. */
 
 static int make_room(struct det_worker *worker)
 {
@@ -438,7 +447,7 @@ static void count_one(struct det_children_view *view, const struct det_worker *c
     enum det_phase phase = child->seen.phase;
     bool is_ill = child->desire.is_degraded || child->seen.is_down;
     bool is_healthy =
-        phase == DET_PHASE_RUNNING && !is_ill && !child->health.below[DET_AILMENT_DOWN];
+        phase == DET_PHASE_RUNNING && !is_ill && !child->health.below[DET_CONDITION_DOWN];
 
     view->healthy += is_healthy;
     view->operational += phase == DET_PHASE_RUNNING || phase == DET_PHASE_DEGRADED;
@@ -446,36 +455,41 @@ static void count_one(struct det_children_view *view, const struct det_worker *c
     view->unhealthy += !is_healthy && (phase != DET_PHASE_STOPPED || is_ill);
 }
 
-void det_worker_set_ailment(struct det_worker *worker, enum det_ailment ailment, bool has)
+void det_worker_set_condition(
+    struct det_worker *worker, enum det_worker_condition condition, bool has)
 {
-    uint8_t bit = (uint8_t)(1U << ailment);
+    uint8_t bit = (uint8_t)(1U << condition);
 
-    if (!!(worker->health.ailments & bit) == has)
+    if (!!(worker->health.conditions & bit) == has)
         return;
-    worker->health.ailments ^= bit;
+    worker->health.conditions ^= bit;
     for (struct det_worker *above = worker->parent; above; above = above->parent) {
-        det_assert(has || above->health.below[ailment]);
-        above->health.below[ailment] += has ? 1 : UINT32_MAX;
-        above->attention |= DET_LOOK_VIEW;
+        det_assert(has || above->health.below[condition]);
+        above->health.below[condition] += has ? 1 : UINT32_MAX;
+        det_assert(above->health.below[condition] < worker->workers->count);
+        above->attention |= DET_CHECK_VIEW;
     }
 }
 
 void det_children_count(struct det_worker *worker)
 {
     struct det_children_view view = {
-        .down = worker->health.below[DET_AILMENT_DOWN],
-        .stale = worker->health.below[DET_AILMENT_STALE],
-        .circuits_open = worker->health.below[DET_AILMENT_CIRCUIT],
+        .down = worker->health.below[DET_CONDITION_DOWN],
+        .stale = worker->health.below[DET_CONDITION_STALE],
+        .circuits_open = worker->health.below[DET_CONDITION_CIRCUIT],
     };
 
     if (make_room(worker) < 0)
         return;
-    worker->attention &= ~(uint32_t)DET_LOOK_VIEW;
+    worker->attention &= ~(uint32_t)DET_CHECK_VIEW;
     view.list = worker->children.views;
     for (struct det_worker *child = worker->children.first; child; child = child->next) {
         child->seen.is_stale = child->observing.is_stale;
         worker->children.views[view.count++] = &child->seen;
         count_one(&view, child);
     }
+    det_assert(view.count == worker->children.count);
+    det_assert(view.healthy + view.stopped + view.unhealthy == view.count);
+    det_assert(view.healthy <= view.operational && view.operational <= view.count);
     worker->children.view = view;
 }

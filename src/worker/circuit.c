@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* circuit.c - circuit breakers. That of a subtree (circuit.fsm) is fed by children that had to
- * begin anew, could not be opened, or were given up; it pauses its worker and all below, but no
- * stop and no collector. The root has none: it would pause everything because of something. That of
- * panics pauses one worker until its panics are old. */
+/* circuit.c - circuit breakers. The breaker of a subtree (circuit.fsm) counts children that
+ * restarted, could not be opened, or were abandoned; it pauses its worker and the subtree, but no
+ * stop and no collector. The root has none: it would pause everything because of one part. The
+ * breaker of panics pauses one worker until its panics are out of the window. */
 #include <detent/driver/policy.h>
 #include <stdio.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 
 #define FSM_LOCAL
 #define FSM_SPEC "worker/circuit.fsm"
@@ -21,11 +21,33 @@
 
 #define ATTEMPTS_ESCALATED 5
 
-/* What its parent is to see. */
+/* Shown to its parent. */
 static void show_open(struct det_worker *worker, bool is_open)
 {
     worker->seen.is_circuit_open = is_open;
-    det_worker_set_ailment(worker, DET_AILMENT_CIRCUIT, is_open);
+    det_worker_set_condition(worker, DET_CONDITION_CIRCUIT, is_open);
+}
+
+/* The invariants of each state, checked after entering it. */
+static void assert_circuit(const struct det_worker *worker)
+{
+    const struct det_worker_faults *faults = worker->faults;
+
+    det_assert(worker->parent && faults->failures);
+    switch ((enum circuit_state)faults->circuit) {
+    case CIRCUIT_CLOSED:
+        det_assert(!worker->seen.is_circuit_open);
+        break;
+    case CIRCUIT_OPEN:
+        det_assert(worker->seen.is_circuit_open && worker->workers->circuits_open > 0);
+        break;
+    case CIRCUIT_PROBING:
+        det_assert(faults->circuit_attempts > 0 && worker->workers->circuits_open > 0);
+        break;
+    case circuit_state_count:
+        det_assert(false);
+        break;
+    }
 }
 
 static void step(struct det_worker *worker, enum circuit_event_kind event)
@@ -38,6 +60,7 @@ static void step(struct det_worker *worker, enum circuit_event_kind event)
     faults->circuit = (uint8_t)transition->to;
     faults->circuit_at = worker->workers->now;
     show_open(worker, faults->circuit == CIRCUIT_OPEN);
+    assert_circuit(worker);
     worker->due = 0;
 }
 
@@ -49,7 +72,8 @@ bool det_circuit_is_open(const struct det_worker *worker)
 static void publish_change(
     struct det_worker *worker, enum det_worker_event_kind kind, const char *reason, uint64_t number)
 {
-    det_tell(worker, (struct det_worker_event){ .kind = kind, .reason = reason, .number = number });
+    det_worker_publish(
+        worker, (struct det_worker_event){ .kind = kind, .reason = reason, .number = number });
 }
 
 static void open_it(struct det_worker *worker, const char *reason)
@@ -72,8 +96,7 @@ static void open_it(struct det_worker *worker, const char *reason)
     if (faults->circuit_attempts == ATTEMPTS_ESCALATED)
         publish_change(
             worker, DET_WORKER_EVENT_CIRCUIT_ESCALATED,
-            "its children go on failing: look at their reasons, mend what they need, then restart "
-            "the worker",
+            "its children keep failing: check their reasons, fix them, then restart the worker",
             faults->circuit_attempts);
 }
 
@@ -102,6 +125,7 @@ static void heal(struct det_worker *worker)
     det_time paused = worker->workers->now - faults->circuit_since;
 
     step(worker, CIRCUIT_HEAL);
+    det_assert(worker->workers->circuits_open > 0);
     worker->workers->circuits_open--;
     faults->circuit_delay = 0;
     det_intensity_clear(faults->failures);
@@ -115,14 +139,17 @@ void det_circuit_forget(struct det_worker *worker)
 
     if (!faults)
         return;
+    det_assert(
+        worker->workers->circuits_open >=
+        (uint32_t)(faults->circuit != CIRCUIT_CLOSED) + (faults->panic_until != 0));
     worker->workers->circuits_open -= faults->circuit != CIRCUIT_CLOSED;
     worker->workers->circuits_open -= faults->panic_until != 0;
 }
 
-/* It is down or begins anew, or it is to run and nothing was observed of it yet. */
+/* True if the worker is down, restarts, or must run and has no observation yet. */
 static bool is_unproven(const struct det_worker *worker)
 {
-    if (worker->health.ailments)
+    if (worker->health.conditions)
         return true;
     if (worker->rest.is_off || worker->leaving.is_unwanted)
         return false;
@@ -132,9 +159,9 @@ static bool is_unproven(const struct det_worker *worker)
            (!det_life_is_live(worker) || (worker->kind->collect && !worker->observing.observed_at));
 }
 
-/* The first descendant that keeps the circuit from closing; NULL: there is none. Those that wait
- * for their next attempt, or have not been observed since, have not failed again, but nothing shows
- * that they work. */
+/* The first descendant that prevents the circuit from closing; NULL: none. A descendant that waits
+ * for its next attempt, or has no new observation, has not failed again, but has not proven to work
+ * either. */
 static const struct det_worker *find_unproven(const struct det_worker *top)
 {
     for (const struct det_worker *worker = top; (worker = det_worker_after(worker, top));)
@@ -183,7 +210,7 @@ void det_panic_note(
         count = det_intensity_count(faults->panics, workers->now);
         is_fine = is_fine && count < workers->limits.panics.count;
     }
-    det_tell(
+    det_worker_publish(
         worker, (struct det_worker_event){ .kind = kind,
                                            .code = DET_ERR_ACTION_FAILED,
                                            .action = action,
@@ -191,7 +218,7 @@ void det_panic_note(
                                            .number = count });
     if (faults)
         snprintf(
-            faults->panic_reason, sizeof faults->panic_reason, "paused for a while: %.120s", text);
+            faults->panic_reason, sizeof faults->panic_reason, "paused after panics: %.120s", text);
     if (is_fine || faults->panic_until)
         return;
     faults->panic_until = workers->now + workers->limits.panics.window;
@@ -211,6 +238,7 @@ bool det_panic_is_open(struct det_worker *worker)
         det_worker_set_reason(worker, faults->panic_reason);
         return true;
     }
+    det_assert(worker->workers->circuits_open > 0);
     faults->panic_until = 0;
     show_open(worker, det_circuit_is_open(worker));
     worker->workers->circuits_open--;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* collect.c - observations: when the next one is due, what one brings, how old it may be.
+/* collect.c - observations: when the next one is due, what one changes, how old it may be.
  *
  *     age of the observation, from its begin
  *     0 ............ 10 s ............. 20 s ... +2 s ... +4 s ... +8 s
- *     fresh          stale: paused      restart  restart  restart  given up: the worker stops
+ *     fresh          stale: paused      restart  restart  restart  the worker stops
  *
- * A restart leaves the run that hangs behind and begins another one. */
+ * A restart abandons the hanging run and starts another one. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 
 static det_time every(const struct det_worker *worker)
 {
@@ -29,14 +29,14 @@ void det_collect_soon(struct det_worker *worker)
     worker->due = 0;
 }
 
-void det_collect_anew(struct det_worker *worker)
+void det_collect_again(struct det_worker *worker)
 {
     worker->observing.eager_sequence = worker->observing.collect_sequence + 1;
     det_collect_soon(worker);
 }
 
-/* The next one, counted from the begin of the last; not all of them at the same time. Whoever waits
- * at the gate need not wait for long, but one that failed is not tried again at once. */
+/* Schedules the next observation, counted from the begin of the last, with a random spread. A
+ * worker that waits at the gate is observed at once, but not again at once after a failure. */
 static void schedule(struct det_worker *worker, det_time began, bool has_failed)
 {
     det_time span = every(worker);
@@ -49,8 +49,8 @@ static void schedule(struct det_worker *worker, det_time began, bool has_failed)
     det_worker_due(worker, worker->observing.collect_at);
 }
 
-/* With so many under way, what is only to be looked at again waits: who begins, acts or has a new
- * config goes first. Not for so long that an observation gets stale. */
+/* While this many observations are under way, periodic ones wait, but not until they get stale:
+ * workers that start, act or have a new config go first. */
 #define OBSERVING_MAX 65536
 
 static bool may_wait(const struct det_worker *worker)
@@ -77,6 +77,8 @@ static void begin(struct det_worker *worker)
     struct det_run *run = worker->observing.spare;
 
     det_assert(worker->kind->collect && worker->desire.is_there && !worker->observing.collect);
+    det_assert(det_life_is_live(worker) && worker->incarnation);
+    det_assert(!run || (run->kind == DET_RUN_COLLECT && run->incarnation == worker->incarnation));
     if (worker->incarnation->lost_collects >= DET_LOST_MAX && !worker->observing.is_collector_new) {
         put_off(worker, every(worker));
         return;
@@ -102,6 +104,7 @@ static void begin(struct det_worker *worker)
 
 void det_collect_lost(struct det_worker *worker)
 {
+    det_assert(worker->observing.collect);
     worker->observing.collect = NULL;
     worker->observing.is_short = false;
     worker->observing.collect_at = worker->workers->now;
@@ -120,7 +123,7 @@ void det_collect_visit(struct det_worker *worker)
 }
 
 /* Powers of two only, so that a collect that fails for weeks does not fill the log. */
-static bool is_worth_telling(uint32_t failures)
+static bool is_worth_reporting(uint32_t failures)
 {
     return (failures & (failures - 1)) == 0;
 }
@@ -128,17 +131,18 @@ static bool is_worth_telling(uint32_t failures)
 static void failed(struct det_worker *worker, const struct det_run *run)
 {
     const char *text = run->text[0] ? run->text : det_error_text(run->code);
-    /* A worker that goes has no use for it, and has cut it off. */
-    bool is_trouble = run->code != DET_ERR_CANCELLED || !worker->shutdown_wanted;
+    /* A stopping worker has cancelled the observation itself. */
+    bool is_failure = run->code != DET_ERR_CANCELLED || !worker->shutdown_wanted;
 
     det_text_copy(worker->observing.error, sizeof worker->observing.error, text);
+    worker->observing.has_error = worker->observing.error[0] != '\0';
     worker->observing.failures++;
     worker->observing.is_short = run->code == DET_ERR_LIMIT || run->code == DET_ERR_NO_MEMORY;
-    worker->workers->observations.failed += is_trouble;
+    worker->workers->observations.failed += is_failure;
     if (run->has_panicked)
         det_panic_note(worker, DET_WORKER_EVENT_OBSERVE_PANIC, text, NULL);
-    else if (is_trouble && is_worth_telling(worker->observing.failures))
-        det_tell(
+    else if (is_failure && is_worth_reporting(worker->observing.failures))
+        det_worker_publish(
             worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_OBSERVE_FAILED,
                                                .code = run->code,
                                                .reason = text,
@@ -148,12 +152,12 @@ static void failed(struct det_worker *worker, const struct det_run *run)
 static void recovered(struct det_worker *worker)
 {
     if (worker->counts.collector_restarts)
-        det_tell(
+        det_worker_publish(
             worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_COLLECTOR_RECOVERED,
                                                .number = worker->counts.collector_restarts });
     worker->counts.collector_restarts = 0;
     worker->observing.is_stale = false;
-    det_worker_set_ailment(worker, DET_AILMENT_STALE, false);
+    det_worker_set_condition(worker, DET_CONDITION_STALE, false);
 }
 
 static void accept(struct det_worker *worker, const struct det_run *run)
@@ -165,7 +169,8 @@ static void accept(struct det_worker *worker, const struct det_run *run)
         atomic_load_explicit(&run->job.started_at, memory_order_acquire);
     if (worker->observing.gate > worker->observing.sequence &&
         worker->observing.gate <= run->sequence)
-        det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_GATE_CLEARED });
+        det_worker_publish(
+            worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_GATE_CLEARED });
     det_assert(run->sequence > worker->observing.sequence);
     det_assert(run->sequence <= worker->observing.collect_sequence);
     worker->observing.sequence = run->sequence;
@@ -176,11 +181,12 @@ static void accept(struct det_worker *worker, const struct det_run *run)
         (!is_first && det_record_equal(record, worker->observing.value, run->observed)))
         return;
     memcpy(worker->observing.value, run->observed, record->size);
-    worker->attention |= DET_LOOK_OBSERVED | DET_LOOK_CHILDREN;
-    det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_OBSERVED_CHANGED });
+    worker->attention |= DET_CHECK_OBSERVED | DET_CHECK_CHILDREN;
+    det_worker_publish(
+        worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_OBSERVED_CHANGED });
 }
 
-/* One that is no valid record would be no document. */
+/* An invalid record could not be written as a document. */
 static int validate_observation(struct det_worker *worker, struct det_run *run)
 {
     struct det_error error;
@@ -213,6 +219,7 @@ void det_collect_done(struct det_worker *worker, struct det_run *run)
         worker->observing.failures = 0;
         worker->observing.is_short = false;
         worker->observing.error[0] = '\0';
+        worker->observing.has_error = false;
     }
     if (run->code >= 0 || (worker->kind->errors_are_observed && run->code != DET_ERR_CANCELLED))
         accept(worker, run);
@@ -234,10 +241,10 @@ static void give_up(struct det_worker *worker)
 
     snprintf(
         text, sizeof text,
-        "its collector is unresponsive: %u restart%s %s in vain; it stays down until its config "
+        "the collector is unresponsive after %u restart%s; the worker stays down until its config "
         "changes or it is restarted",
-        attempts, det_plural(attempts), det_was_or_were(attempts));
-    det_tell(
+        attempts, det_plural(attempts));
+    det_worker_publish(
         worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_COLLECTOR_GIVEN_UP,
                                            .reason = text,
                                            .number = attempts });
@@ -249,23 +256,24 @@ static void give_up(struct det_worker *worker)
 
 static void restart(struct det_worker *worker)
 {
+    det_assert(worker->counts.collector_restarts < worker->workers->limits.collector_restarts_max);
     worker->counts.collector_restarts++;
     worker->observing.collector_restarted_at = worker->workers->now;
-    det_tell(
+    det_worker_publish(
         worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_COLLECTOR_RESTARTING,
                                            .number = worker->counts.collector_restarts });
     if (worker->observing.collect) {
         det_run_cancel(worker->observing.collect);
-        if (det_run_give_up(worker->observing.collect))
+        if (det_run_abandon(worker->observing.collect))
             det_collect_lost(worker);
     }
     worker->observing.is_collector_new = true;
     det_collect_soon(worker);
 }
 
-/* One that waits for a thread, or has not run for longer than it may, is not to blame for the age
- * of the observation: all threads are taken, and a restart would only cost it its place. */
-static bool is_under_way(const struct det_worker *worker)
+/* True if the collect waits for a thread, or runs within its limit: all threads are in use, and a
+ * restart would only lose its place in the queue. */
+static bool is_running_now(const struct det_worker *worker)
 {
     const struct det_run *run = worker->observing.collect;
 
@@ -277,15 +285,15 @@ static bool is_under_way(const struct det_worker *worker)
                run->timeout;
 }
 
-/* Once for all of them. */
-static void tell_busy(struct det_worker *worker)
+/* Reported once for all workers. */
+static void report_busy(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
     if (workers->now < workers->busy_until)
         return;
     workers->busy_until = workers->now + 10 * DET_SECOND;
-    det_tell(
+    det_worker_publish(
         worker,
         (struct det_worker_event){ .kind = DET_WORKER_EVENT_COLLECTORS_BUSY,
                                    .number = det_worker_threads_queued(workers->collectors) });
@@ -297,10 +305,10 @@ static void too_old(struct det_worker *worker, det_time age)
     uint32_t restarts = worker->counts.collector_restarts;
     det_time pause = restarts ? DET_SECOND << (restarts < 10 ? restarts : 10) : 0;
 
-    if (worker->observing.is_short || is_under_way(worker) ||
+    if (worker->observing.is_short || is_running_now(worker) ||
         (restarts && workers->now - worker->observing.collector_restarted_at < pause))
         return;
-    det_tell(
+    det_worker_publish(
         worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_DATA_TIMEOUT,
                                            .number = (uint64_t)(age / DET_MILLISECOND) });
     if (restarts >= workers->limits.collector_restarts_max)
@@ -321,10 +329,10 @@ static void pause_it(struct det_worker *worker, det_time age)
     if (worker->observing.is_stale)
         return;
     worker->observing.is_stale = true;
-    if (worker->observing.collect && is_under_way(worker))
-        tell_busy(worker);
-    det_worker_set_ailment(worker, DET_AILMENT_STALE, true);
-    det_tell(
+    if (worker->observing.collect && is_running_now(worker))
+        report_busy(worker);
+    det_worker_set_condition(worker, DET_CONDITION_STALE, true);
+    det_worker_publish(
         worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_STALE,
                                            .reason = text,
                                            .number = (uint64_t)(age / DET_MILLISECOND) });

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* derive.c - from a spec in its scope to the desired state: template, YAML, record, derive(). */
+/* derive.c - derives the desired state from a spec in its scope: template, YAML, record,
+ * derive(). */
 #include "worker/derive.h"
 
 #include <stdarg.h>
@@ -14,13 +15,13 @@
 #include "worker/template.h"
 #include "yaml/datum_record.h"
 
-/* What derive() is given, and what it says when it refuses. */
+/* The argument of derive(), and its refusal. */
 struct refusal {
     struct det_derive derive;
     char text[DET_ERROR_TEXT_MAX];
 };
 
-/* One derivation under way. */
+/* A derivation in progress. */
 struct work {
     const struct det_allocator *allocator;
     const struct det_derivation *what;
@@ -28,15 +29,14 @@ struct work {
     struct det_arena arena;
     struct det_buffer rendered;
     const struct det_record *config_record, *desired_record;
-    void *config, *desired; /* structs of the two; the same one when there is no derive() */
+    void *config, *desired; /* structs of the two records; the same one without derive() */
     enum det_derive_step step;
 };
 
 static int no_memory(struct work *work)
 {
     return det_error_set(
-        work->error, DET_ERR_NO_MEMORY, "%s: there is no memory left to derive it",
-        work->what->identity->id);
+        work->error, DET_ERR_NO_MEMORY, "%s: out of memory", work->what->identity->id);
 }
 
 static const struct det_datum *make_root(struct work *work)
@@ -81,7 +81,7 @@ static int render(struct work *work)
     return r;
 }
 
-/* A text without templates is where its lines say; else they are those of the rendered one. */
+/* Without templates, places in errors are those of the text; else those of the rendered text. */
 static int read_config(struct work *work)
 {
     const char *text = det_buffer_text(&work->rendered);
@@ -130,8 +130,8 @@ static int ask_kind(struct work *work)
         det_error_text(r));
 }
 
-/* By its bytes, which are checked on the way, and which have nothing of padding, of what is absent
- * or behind the end of a text. */
+/* Copies through the encoded bytes, which validates the value, and drops padding, absent values and
+ * bytes after the end of a text. */
 static int hand_over(struct work *work, void *desired)
 {
     size_t capacity = det_record_encoded_max(work->desired_record);
@@ -181,7 +181,8 @@ static const struct det_record *record_or(
     return record ? record : otherwise;
 }
 
-/* Where derive() leaves its last good desired state alone when it fails halfway. */
+/* A separate struct, so that a derive() that fails halfway does not change the last good desired
+ * state. */
 static int make_room(struct work *work)
 {
     work->desired = det_alloc_zero(work->allocator, work->desired_record->size);

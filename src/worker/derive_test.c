@@ -11,7 +11,7 @@
 
 #include "lib/test.h"
 
-/* Leaves dirt behind the end of a text, and in what is absent. */
+/* Leaves garbage after the end of a text, and in absent values. */
 static int pump_derive(struct det_derive *derive, const void *config, void *desired)
 {
     const struct pump_config *from = config;
@@ -78,7 +78,7 @@ static int teardown(void **state)
     return 0;
 }
 
-static void say(
+static void print(
     struct fixture *fixture, const char *config, const char *variables, const char *location)
 {
     const struct det_child_spec child = {
@@ -95,8 +95,8 @@ static void say(
         fail_msg("%s", fixture->error.text);
 }
 
-/* What the root has: globals; and what its children get: its variables and its location. */
-static void say_parent(
+/* The scope of the root: globals; and that of its children: its variables and its location. */
+static void print_parent(
     struct fixture *fixture, const char *globals, const char *variables, const char *location)
 {
     det_scope_values_deinit(&fixture->scope);
@@ -105,7 +105,7 @@ static void say_parent(
         det_scope_values_init(
             &fixture->scope, &fixture->memory.allocator, globals, &fixture->error),
         0);
-    say(fixture, NULL, variables, location);
+    print(fixture, NULL, variables, location);
     assert_int_equal(
         det_scope_values_below(
             &fixture->below, &fixture->memory.allocator, &fixture->scope, &fixture->spec),
@@ -145,27 +145,28 @@ static void a_config_is_the_desired_state(void **state)
     static const struct pump_config zero;
     struct pump_config desired;
 
-    say(*state, "address: 10.0.0.7\nport: 502\nnames: [a, b]\n", NULL, NULL);
+    print(*state, "address: 10.0.0.7\nport: 502\nnames: [a, b]\n", NULL, NULL);
     desired = derive_well(*state);
     assert_string_equal(desired.address, "10.0.0.7");
     assert_int_equal(desired.port, 502);
     assert_int_equal(desired.names_count, 2);
-    say(*state, NULL, NULL, NULL);
+    print(*state, NULL, NULL, NULL);
     desired = derive_well(*state);
     assert_memory_equal(&desired, &zero, sizeof zero);
-    say(*state, "# nothing\n", NULL, NULL);
+    print(*state, "# nothing\n", NULL, NULL);
     desired = derive_well(*state);
     assert_memory_equal(&desired, &zero, sizeof zero);
 }
 
-static void variables_come_from_everywhere(void **state)
+static void variables_come_from_every_scope(void **state)
 {
     struct pump_config desired;
 
-    say_parent(
+    print_parent(
         *state, "{site: north, port: 1}", "{IP: 10.0.0.1, PORT: 502}",
         "{enterprise: acme, site: north}");
-    say(*state,
+    print(
+        *state,
         "address: {{ .IP }}\nport: {{ .PORT }}\n"
         "id: '{{ .internal.id }} {{ .internal.parent_id }} {{ .internal._created_at }}'\n"
         "place: {{ .location_path }}\nsite: {{ .global.site }}\n",
@@ -185,8 +186,8 @@ static void scopes_reach_the_whole_tree(void **state)
     struct det_scope_values deeper;
     struct pump_config desired;
 
-    say_parent(fixture, "{site: north}", "{A: 1, B: 2}", "{enterprise: acme}");
-    say(fixture, NULL, "{B: 3, C: 4}", "{area: hall}");
+    print_parent(fixture, "{site: north}", "{A: 1, B: 2}", "{enterprise: acme}");
+    print(fixture, NULL, "{B: 3, C: 4}", "{area: hall}");
     assert_false(det_user_spec_is_plain(&fixture->spec));
     assert_int_equal(
         det_scope_values_below(
@@ -195,7 +196,8 @@ static void scopes_reach_the_whole_tree(void **state)
     det_scope_values_deinit(&fixture->below);
     det_scope_values_deinit(&fixture->scope);
     fixture->below = deeper;
-    say(fixture,
+    print(
+        fixture,
         "note: '{{ .A }}{{ .B }}{{ .C }}'\nplace: {{ .location_path }}\n"
         "site: {{ .global.site }}\n",
         NULL, NULL);
@@ -206,7 +208,7 @@ static void scopes_reach_the_whole_tree(void **state)
     assert_string_equal(desired.site, "north");
 }
 
-static void no_scope_is_an_empty_one(void **state)
+static void missing_scope_is_an_empty_scope(void **state)
 {
     struct fixture *fixture = *state;
     const struct det_derivation what = { .kind = &plain_kind,
@@ -214,7 +216,8 @@ static void no_scope_is_an_empty_one(void **state)
                                          .spec = &fixture->spec };
     struct pump_config desired;
 
-    say(fixture, "place: '{{ .location_path }}<{{ .internal.parent_id }}>{{ len .global }}'", NULL,
+    print(
+        fixture, "place: '{{ .location_path }}<{{ .internal.parent_id }}>{{ len .global }}'", NULL,
         NULL);
     assert_int_equal(det_derive_desired(NULL, &what, &desired, NULL, &fixture->error), 0);
     assert_string_equal(desired.place, "<>0");
@@ -236,7 +239,7 @@ static void failures_say_where_they_are(void **state)
         { "address: [{{ .IP }}", DET_DERIVE_CONFIG, DET_ERR_MALFORMED, "config as rendered, " },
         { "prot: 1", DET_DERIVE_CONFIG, DET_ERR_UNKNOWN_FIELD, "did you mean 'port'?" },
         { "port: {{ .IP }}", DET_DERIVE_CONFIG, DET_ERR_TYPE,
-          "config as rendered, line 1, column 7: port: a whole number from 0 to 65535" },
+          "config as rendered, line 1, column 7: port: expected a whole number from 0 to 65535" },
         { "port: 65536", DET_DERIVE_CONFIG, DET_ERR_RANGE, "config, line 1, column 7: port: " },
         { "address: x", DET_DERIVE_REFUSED, DET_ERR_REFUSED,
           "config: port is missing for pump (10 bytes)" },
@@ -245,14 +248,14 @@ static void failures_say_where_they_are(void **state)
     };
     struct fixture *fixture = *state;
 
-    say_parent(fixture, "{site: north}", "{IP: 10.0.0.7}", NULL);
+    print_parent(fixture, "{site: north}", "{IP: 10.0.0.7}", NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct pump_desired desired, before;
         int r;
 
         memset(&desired, 0xA5, sizeof desired);
         before = desired;
-        say(fixture, rows[i].config, NULL, NULL);
+        print(fixture, rows[i].config, NULL, NULL);
         r = derive(fixture, &deriving_kind, &desired);
         if (r != rows[i].code || !strstr(fixture->error.text, rows[i].text))
             fail_msg("%s: %d: %s", rows[i].config, r, fixture->error.text);
@@ -261,7 +264,7 @@ static void failures_say_where_they_are(void **state)
     }
 }
 
-static void what_is_derived_is_clean(void **state)
+static void derived_record_has_no_stale_bytes(void **state)
 {
     struct fixture *fixture = *state;
     struct pump_desired desired, clean;
@@ -269,7 +272,7 @@ static void what_is_derived_is_clean(void **state)
     memset(&desired, 0xA5, sizeof desired);
     memset(&clean, 0, sizeof clean);
     memcpy(clean.url, "10.0.0.7:502", 13);
-    say(fixture, "{address: 10.0.0.7, port: 502}", NULL, NULL);
+    print(fixture, "{address: 10.0.0.7, port: 502}", NULL, NULL);
     assert_int_equal(derive(fixture, &deriving_kind, &desired), 0);
     assert_memory_equal(&desired, &clean, sizeof clean);
 }
@@ -278,24 +281,24 @@ static void kinds_without_records_take_no_config(void **state)
 {
     struct det_empty desired = { .unused = 1 };
 
-    say(*state, NULL, NULL, NULL);
+    print(*state, NULL, NULL, NULL);
     assert_int_equal(derive(*state, &empty_kind, &desired), 0);
     assert_int_equal(desired.unused, 0);
-    say(*state, "a: 1", NULL, NULL);
+    print(*state, "a: 1", NULL, NULL);
     assert_int_equal(derive(*state, &empty_kind, &desired), DET_ERR_UNKNOWN_FIELD);
 }
 
-static void names_that_are_taken_are_refused(void **state)
+static void reserved_variable_names_are_refused(void **state)
 {
     static const struct {
         const char *variables, *location, *text;
         int code;
     } rows[] = {
-        { "{a: 1, global: 2}", NULL, "variables, line 1, column 8: the name 'global' is taken",
+        { "{a: 1, global: 2}", NULL, "variables, line 1, column 8: the name 'global' is reserved",
           DET_ERR_INVALID },
-        { "{internal: 2}", NULL, "{{ .internal }} is what the supervisor knows", DET_ERR_INVALID },
-        { "{location_path: 2}", NULL, "is made of the location", DET_ERR_INVALID },
-        { "[1]", NULL, "a map of names and values is wanted, and this is a list", DET_ERR_INVALID },
+        { "{internal: 2}", NULL, "{{ .internal }} is the map of the facts", DET_ERR_INVALID },
+        { "{location_path: 2}", NULL, "is the path of the location", DET_ERR_INVALID },
+        { "[1]", NULL, "expected a map of names and values, found a list", DET_ERR_INVALID },
         { "{a: [}", NULL, "variables, line 1", DET_ERR_MALFORMED },
         { NULL, "{sit: x}", "did you mean site", DET_ERR_INVALID },
     };
@@ -316,11 +319,11 @@ static void names_that_are_taken_are_refused(void **state)
     det_scope_values_deinit(&fixture->scope);
     assert_int_equal(
         det_scope_values_init(&fixture->scope, NULL, "- 1", &fixture->error), DET_ERR_INVALID);
-    assert_non_null(strstr(fixture->error.text, "globals, line 1, column 1: a map"));
+    assert_non_null(strstr(fixture->error.text, "globals, line 1, column 1: expected a map"));
 }
 
 /* 17, 28: derived again when something changed that it is made of, and only then. */
-static void the_hash_sees_what_matters(void **state)
+static void derivation_hash_depends_on_every_input(void **state)
 {
     static const struct {
         const char *config, *variables, *location, *globals, *parent_variables, *parent_location;
@@ -347,8 +350,9 @@ static void the_hash_sees_what_matters(void **state)
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
             uint64_t hash;
 
-            say_parent(fixture, rows[i].globals, rows[i].parent_variables, rows[i].parent_location);
-            say(fixture, rows[i].config, rows[i].variables, rows[i].location);
+            print_parent(
+                fixture, rows[i].globals, rows[i].parent_variables, rows[i].parent_location);
+            print(fixture, rows[i].config, rows[i].variables, rows[i].location);
             hash = det_derive_hash(&fixture->spec, &fixture->below);
             assert_true(round == 0 || hashes[i] == hash);
             hashes[i] = hash;
@@ -356,11 +360,11 @@ static void the_hash_sees_what_matters(void **state)
                 assert_true(hashes[j] != hash);
         }
     }
-    say(fixture, "", "{}", "{}");
-    assert_int_equal(fixture->spec.hash, (say(fixture, NULL, NULL, NULL), fixture->spec.hash));
-    say(fixture, "x", "{a: 1, b: 2}", NULL);
+    print(fixture, "", "{}", "{}");
+    assert_int_equal(fixture->spec.hash, (print(fixture, NULL, NULL, NULL), fixture->spec.hash));
+    print(fixture, "x", "{a: 1, b: 2}", NULL);
     hashes[0] = fixture->spec.hash;
-    say(fixture, "x", "{b: 2, a: 1}", NULL);
+    print(fixture, "x", "{b: 2, a: 1}", NULL);
     assert_int_equal(fixture->spec.hash, hashes[0]);
 }
 
@@ -372,10 +376,10 @@ static void specs_are_compared(void **state)
                                           .location = "{site: s, line: l}" };
     struct det_user_spec other;
 
-    say(fixture, "a: {{ .x }}", "{x: [1, {y: 2}]}", "{site: s, line: l}");
+    print(fixture, "a: {{ .x }}", "{x: [1, {y: 2}]}", "{site: s, line: l}");
     assert_int_equal(det_user_spec_init(&other, &fixture->memory.allocator, &child, NULL), 0);
     assert_true(det_user_spec_equal(&other, &fixture->spec));
-    say(fixture, "a: {{ .x }}", "{x: [1, {y: 3}]}", "{site: s, line: l}");
+    print(fixture, "a: {{ .x }}", "{x: [1, {y: 3}]}", "{site: s, line: l}");
     assert_false(det_user_spec_equal(&other, &fixture->spec));
     det_user_spec_deinit(&other);
 }
@@ -422,7 +426,7 @@ static int use_all(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void no_memory_is_told(void **state)
+static void allocation_failure_is_reported(void **state)
 {
     static struct det_worker_kind kind = { .name = "plain",
                                            .desired = { .get = pump_config_record } };
@@ -437,16 +441,16 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CASE(a_config_is_the_desired_state),
-        CASE(variables_come_from_everywhere),
+        CASE(variables_come_from_every_scope),
         CASE(scopes_reach_the_whole_tree),
-        CASE(no_scope_is_an_empty_one),
+        CASE(missing_scope_is_an_empty_scope),
         CASE(failures_say_where_they_are),
-        CASE(what_is_derived_is_clean),
+        CASE(derived_record_has_no_stale_bytes),
         CASE(kinds_without_records_take_no_config),
-        CASE(names_that_are_taken_are_refused),
-        CASE(the_hash_sees_what_matters),
+        CASE(reserved_variable_names_are_refused),
+        CASE(derivation_hash_depends_on_every_input),
         CASE(specs_are_compared),
-        CASE(no_memory_is_told),
+        CASE(allocation_failure_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* desire.c - a worker's desired state: derived when its spec, or the scope that it is in, has
- * changed; recorded; and only then what next() sees. One that cannot be derived leaves the last
- * good one in its place. */
+/* desire.c - a worker's desired state: derived when its spec or its scope has changed; recorded;
+ * and only then visible to next(). A failed derivation keeps the last good one. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 
 const struct det_scope_values *det_desire_scope(const struct det_worker *worker)
 {
@@ -23,7 +23,7 @@ static const struct det_scope_values *scope_above(const struct det_worker *worke
     return worker->parent ? det_desire_scope(worker->parent) : &worker->workers->scope;
 }
 
-/* What its children are in. Their turn comes when they see another generation. */
+/* Makes the scope of the children again; a new generation causes them to derive again. */
 static int refresh_scope(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
@@ -49,8 +49,10 @@ int det_desire_refresh(struct det_worker *worker)
     size_t count = 0;
     int r = 0;
 
-    for (; worker; worker = worker->parent)
+    for (; worker; worker = worker->parent) {
+        det_assert(count < sizeof way / sizeof *way);
         way[count++] = worker;
+    }
     while (count && r == 0) {
         worker = way[--count];
         if (!worker->desire.scope_generation)
@@ -65,15 +67,15 @@ static void degrade(struct det_worker *worker, const char *text)
     worker->desire.is_degraded = true;
     if (!worker->desire.is_there)
         det_worker_set_reason(worker, text);
-    worker->attention |= DET_LOOK_OBSERVED;
-    det_worker_poke_parent(worker);
+    worker->attention |= DET_CHECK_OBSERVED;
+    det_worker_notify_parent(worker);
 }
 
 static void refused(
     struct det_worker *worker, int code, enum det_derive_step step, const struct det_error *error)
 {
     degrade(worker, error->text);
-    det_tell(
+    det_worker_publish(
         worker, (struct det_worker_event){ .kind = step == DET_DERIVE_TEMPLATE
                                                        ? DET_WORKER_EVENT_TEMPLATE_FAILED
                                                        : DET_WORKER_EVENT_DERIVE_FAILED,
@@ -86,8 +88,8 @@ static void accepted(struct det_worker *worker)
     if (worker->desire.is_degraded) {
         worker->desire.is_degraded = false;
         worker->desire.degraded_by[0] = '\0';
-        worker->attention |= DET_LOOK_OBSERVED;
-        det_worker_poke_parent(worker);
+        worker->attention |= DET_CHECK_OBSERVED;
+        det_worker_notify_parent(worker);
     }
     if (worker->desire.is_there &&
         det_record_equal(
@@ -114,11 +116,13 @@ static void derive(struct det_worker *worker)
     struct det_error error;
     int r;
 
+    /* Until it has returned, the document that is under way has the value of `next`. */
+    det_assert(!worker->desire.is_pending && !worker->desire.is_new);
     if (worker->desire.is_derived && hash == worker->desire.hash)
         return;
     r = det_derive_desired(workers->allocator, &what, worker->desire.next, &step, &error);
     if (r == DET_ERR_NO_MEMORY) {
-        worker->attention |= DET_LOOK_DERIVE;
+        worker->attention |= DET_CHECK_DERIVE;
         return;
     }
     worker->desire.hash = hash;
@@ -129,7 +133,7 @@ static void derive(struct det_worker *worker)
         accepted(worker);
 }
 
-bool det_desire_is_another(struct det_worker *worker)
+bool det_desire_has_changed(struct det_worker *worker)
 {
     const struct det_worker *parent = worker->parent;
     uint64_t seen = parent ? parent->desire.scope_generation : worker->workers->scope_generation;
@@ -142,7 +146,7 @@ bool det_desire_is_another(struct det_worker *worker)
 
 void det_desire_visit(struct det_worker *worker)
 {
-    if (!(worker->attention & DET_LOOK_DERIVE) || worker->desire.is_pending)
+    if (!(worker->attention & DET_CHECK_DERIVE) || worker->desire.is_pending)
         return;
     if (worker->workers->now < worker->desire.derive_at) {
         det_worker_due(worker, worker->desire.derive_at);
@@ -150,27 +154,28 @@ void det_desire_visit(struct det_worker *worker)
     }
     if (refresh_scope(worker) < 0)
         return;
-    worker->attention &= ~(uint32_t)DET_LOOK_DERIVE;
+    worker->attention &= ~(uint32_t)DET_CHECK_DERIVE;
     derive(worker);
 }
 
-/* It is on record, or could not be. */
+/* The end of the recording of the desired document. */
 void det_desire_recorded(struct det_worker *worker, int code, const struct det_error *error)
 {
     struct det_workers *workers = worker->workers;
     bool had_desired = worker->desire.is_there;
 
+    det_assert(!worker->desire.is_pending && (worker->desire.is_new || had_desired));
     if (!worker->desire.is_new) {
-        /* Only its flags have changed, and they count already. */
+        /* Only its flags have changed, and they are in effect already. */
         if (code < 0 && !workers->stopping.is_wanted)
-            worker->attention |= DET_LOOK_DESIRED;
+            worker->attention |= DET_CHECK_DESIRED;
         return;
     }
     worker->desire.is_new = false;
     if (code < 0) {
         worker->desire.is_derived = false;
         worker->desire.derive_at = workers->now + DET_SECOND;
-        worker->attention |= DET_LOOK_DERIVE;
+        worker->attention |= DET_CHECK_DERIVE;
         degrade(worker, error ? error->text : det_error_text(code));
         return;
     }
@@ -181,12 +186,12 @@ void det_desire_recorded(struct det_worker *worker, int code, const struct det_e
     worker->desire.derive_at = 0;
     det_act_forget(worker);
     if (had_desired) {
-        det_collect_anew(worker);
+        det_collect_again(worker);
         det_worker_hasten(worker);
     } else
         det_collect_soon(worker);
-    worker->attention |= DET_LOOK_CHILDREN;
-    det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_DERIVED });
+    worker->attention |= DET_CHECK_CHILDREN;
+    det_worker_publish(worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_DERIVED });
     if (det_life_is_live(worker))
         det_worker_visit(worker);
 }

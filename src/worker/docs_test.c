@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* docs_test.c - docs/formats/workers.md is true: its YAML is read, and each row of a template
- * renders to what stands behind its arrow. */
+/* docs_test.c - checks docs/formats/workers.md: its YAML is valid, and each row of a template
+ * renders to the text after its arrow. */
 #include "worker/spec.h"
 #include "worker/template.h"
 
@@ -60,7 +60,7 @@ static void check_row(const struct det_datum *root, char *row)
     det_buffer_deinit(&result);
 }
 
-static void every_row_renders(void **state)
+static void every_documented_template_row_renders(void **state)
 {
     char *page = det_test_read_file(PAGE, NULL), *rest = page, *fence, *line, *cursor;
     struct det_datum *root = NULL;
@@ -87,7 +87,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_example_is_read),
-        cmocka_unit_test(every_row_renders),
+        cmocka_unit_test(every_documented_template_row_renders),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

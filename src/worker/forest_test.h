@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* forest_test.h - for suites about whole trees: workers each of which a test holds in its hands, by
- * its id. Two kinds, node and twin, do the same; the names of their states lie about their phases,
- * as only phases count.
+/* forest_test.h - for suites about whole trees: workers that a test controls by id. Two kinds, node
+ * and twin, do the same; their state names deliberately do not match their phases, as only phases
+ * count.
  *
  *     node_of("lab/a/b")->act_error = DET_ERR_IO;
  *     forest_begin(&lab, seed, yaml, 3 * DET_SECOND); */
@@ -18,7 +18,7 @@ enum { NODE_DOWN, NODE_STARTING, NODE_WELL, NODE_ILL, NODE_ENDING };
 enum { NODE_START, NODE_END };
 struct node {
     char id[128];
-    /* What the test wants. */
+    /* Set by the test. */
     det_time act_takes, act_hangs, end_takes, end_hangs, collect_takes, collect_hangs;
     det_time open_hangs, close_hangs;
     uint64_t noise;
@@ -26,13 +26,13 @@ struct node {
     size_t child_count;
     void *offers; /* "thing", for those below */
     int open_error, act_error, collect_error, children_error;
-    bool is_stuck;      /* next() of one that ends holds for ever */
-    bool wants_restart; /* next() of one that is well wants to begin anew */
-    bool is_lost;       /* collect sees nothing of what was done */
-    bool is_ill;        /* next() of one that is well goes there */
-    bool rests_ill;     /* next() of one that is ill does nothing about it */
+    bool is_stuck;      /* next() of a stopping worker holds for ever */
+    bool wants_restart; /* next() of a healthy worker requests a restart */
+    bool is_lost;       /* collect does not see the effect of actions */
+    bool is_ill;        /* next() of a healthy worker goes to ILL */
+    bool rests_ill;     /* next() of an ill worker holds */
     bool refuses;       /* derive */
-    /* What happened. */
+    /* Counts for the test. */
     bool is_up;
     uint16_t port, acted_port; /* `port` and `host` are what the last collect was to want */
     uint32_t opened, closed, acts, ends, collects, derives, nexts, asked;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* history.c - what a worker remembers: its newest changes of state and ends of actions, and its
+/* history.c - a worker's history: its latest changes of state and ends of actions, and its
  * metrics. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 #include "json/writer.h"
 
 static size_t size_of(const char *reason)
 {
-    return sizeof(struct det_happened) + strlen(reason) + 1;
+    return sizeof(struct det_history_row) + strlen(reason) + 1;
 }
 
-static void free_row(struct det_worker *worker, struct det_happened *row)
+static void free_row(struct det_worker *worker, struct det_history_row *row)
 {
     if (row)
         det_free(worker->workers->allocator, row, size_of(row->reason));
@@ -33,17 +34,18 @@ void det_history_free(struct det_worker *worker)
     DET_DELETE(worker->workers->allocator, worker->acting.history);
 }
 
-/* A ring that is full for the first time is in order, so it can grow. Without memory it stays. */
+/* A ring that is full for the first time is in order, so it can grow. Without memory it keeps its
+ * size. */
 static void grow(struct det_worker *worker)
 {
     const struct det_allocator *allocator = worker->workers->allocator;
     struct det_history *history = worker->acting.history;
     uint32_t room = history->room ? 2 * history->room : DET_HISTORY_FIRST;
-    struct det_happened **rows;
+    struct det_history_row **rows;
 
     if (history->count != history->room || room > DET_HISTORY_KEPT)
         return;
-    rows = DET_NEW_ARRAY(allocator, room, struct det_happened *);
+    rows = DET_NEW_ARRAY(allocator, room, struct det_history_row *);
     if (!rows)
         return;
     if (history->rows) {
@@ -54,11 +56,11 @@ static void grow(struct det_worker *worker)
     history->room = room;
 }
 
-/* In the place of the oldest; NULL: there is no memory, and then it is not remembered. */
-static struct det_happened *next_row(struct det_worker *worker, const char *reason)
+/* Replaces the oldest row; NULL: no memory, and the row is omitted. */
+static struct det_history_row *next_row(struct det_worker *worker, const char *reason)
 {
     struct det_workers *workers = worker->workers;
-    struct det_happened *row, **place;
+    struct det_history_row *row, **place;
 
     if (!worker->acting.history)
         worker->acting.history = DET_NEW(workers->allocator, struct det_history);
@@ -67,6 +69,7 @@ static struct det_happened *next_row(struct det_worker *worker, const char *reas
     grow(worker);
     if (!worker->acting.history->room)
         return NULL;
+    det_assert(worker->acting.history->room <= DET_HISTORY_KEPT);
     row = det_alloc_zero(workers->allocator, size_of(reason));
     if (!row)
         return NULL;
@@ -81,7 +84,7 @@ static struct det_happened *next_row(struct det_worker *worker, const char *reas
 
 void det_history_state(struct det_worker *worker, uint16_t from, uint16_t to, const char *reason)
 {
-    struct det_happened *row = next_row(worker, reason);
+    struct det_history_row *row = next_row(worker, reason);
 
     if (!row)
         return;
@@ -92,7 +95,7 @@ void det_history_state(struct det_worker *worker, uint16_t from, uint16_t to, co
 void det_history_action(
     struct det_worker *worker, const char *action, int code, det_time took, const char *text)
 {
-    struct det_happened *row = next_row(worker, text);
+    struct det_history_row *row = next_row(worker, text);
 
     if (!row)
         return;
@@ -103,9 +106,10 @@ void det_history_action(
 
 static void write_row(struct det_buffer *buffer, const struct det_history *history, uint64_t number)
 {
-    const struct det_happened *row = history->rows[(number - 1) % history->room];
+    const struct det_history_row *row = history->rows[(number - 1) % history->room];
     struct det_json_writer json;
 
+    det_assert(number > 0 && number <= history->count && row);
     det_json_writer_init(&json, buffer->allocator);
     det_json_open(&json, NULL, '{');
     det_json_number(&json, "sequence", number);
@@ -128,7 +132,7 @@ static void write_row(struct det_buffer *buffer, const struct det_history *histo
     det_buffer_deinit(&json.text);
 }
 
-/* The number of the oldest that is remembered. */
+/* The number of the oldest row. */
 static uint64_t oldest(const struct det_history *history)
 {
     return history->count > history->room ? history->count - history->room + 1 : 1;
@@ -151,7 +155,7 @@ void det_history_write_after(
     *ret_lost = 0;
     if (!history || after == history->count)
         return;
-    /* A cursor beyond the newest row is of a worker that was here before this one. */
+    /* A cursor beyond the newest row belongs to a previous worker of this name. */
     first = after > history->count ? 1 : after + 1;
     if (first < oldest(history)) {
         *ret_lost = oldest(history) - first;
@@ -183,6 +187,7 @@ static struct det_metric *metric_of(struct det_worker *worker, const struct det_
 
 void det_metrics_take(struct det_worker *worker, struct det_run *run)
 {
+    det_assert(run->metric_count <= DET_RUN_METRICS_MAX && (run->metrics || !run->metric_count));
     for (uint32_t i = 0; i < run->metric_count; i++) {
         const struct det_run_metric *from = &run->metrics[i];
         struct det_metric *metric = metric_of(worker, from);

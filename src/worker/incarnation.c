@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* incarnation.c - what lives as long as one life of a worker: its dependencies, its lock, what it
- * provides for those below. It is closed, on the thread pool, when neither the worker nor a run of
- * it has it any more; one that a run has which was given up is closed when that comes back, or
- * never. */
+/* incarnation.c - the resources of one life of a worker: its dependencies, its lock, the things it
+ * provides to its subtree. It is closed, on the thread pool, when neither the worker nor a run
+ * holds it; if an abandoned run holds it, it is closed when that returns, or never. */
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 
 static char *copy(char **place, const char *text)
 {
@@ -53,6 +52,8 @@ int det_incarnation_new(struct det_worker *worker, struct det_incarnation **ret)
     incarnation->identity.path = copy(&place, identity->path);
     incarnation->identity.name = copy(&place, identity->name);
     incarnation->identity.kind = copy(&place, identity->kind);
+    det_assert(place == (char *)incarnation + size);
+    det_assert(!worker->parent || worker->parent->workers == workers);
     if (worker->parent && worker->parent->incarnation) {
         incarnation->parent = worker->parent->incarnation;
         det_incarnation_hold(incarnation->parent);
@@ -64,7 +65,7 @@ int det_incarnation_new(struct det_worker *worker, struct det_incarnation **ret)
 
 void det_incarnation_hold(struct det_incarnation *incarnation)
 {
-    /* When nobody holds it any more, only the run of its close() does. */
+    /* Without holders, only the run of close() may hold it. */
     det_assert(incarnation->holders > 0 || !incarnation->is_open);
     incarnation->holders++;
 }
@@ -83,8 +84,8 @@ static void free_incarnation(struct det_incarnation *incarnation)
     workers->outstanding.incarnations--;
 }
 
-/* Without memory for a run, or when what was given up comes back at the very end, it is closed
- * right here: rather a loop that waits than dependencies that are never closed. */
+/* Without memory for a run, or when an abandoned run returns after the threads are closed, close()
+ * runs on the loop: a waiting loop is better than dependencies that are never closed. */
 static void close_it(struct det_incarnation *incarnation)
 {
     struct det_run *run;
@@ -99,7 +100,7 @@ static void close_it(struct det_incarnation *incarnation)
     det_run_start(run, DET_NEVER);
 }
 
-/* Whether nobody holds it any more, and it is closed. */
+/* True if it has no holders left and is closed. */
 static bool let_go(struct det_incarnation *incarnation)
 {
     det_assert(incarnation->holders > 0);

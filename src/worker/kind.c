@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* kind.c - whether a kind of worker is one, and the words that go with kinds. */
+/* kind.c - validates a kind of worker, and names of phases. */
 #include <string.h>
 
 #include <detent/workers.h>
@@ -40,7 +40,7 @@ static bool is_stopping(enum det_phase phase)
     return phase == DET_PHASE_STOPPED || phase == DET_PHASE_STOPPING;
 }
 
-/* Names are few, and this runs once per kind. */
+/* A linear search: names are few, and this runs once per kind. */
 static int check_state(const struct det_worker_kind *kind, uint16_t index, struct det_error *reterr)
 {
     const struct det_worker_state *state = &kind->states[index];
@@ -53,7 +53,7 @@ static int check_state(const struct det_worker_kind *kind, uint16_t index, struc
     for (uint16_t i = 0; i < index; i++)
         if (!strcmp(kind->states[i].name, state->name))
             return det_error_set(
-                reterr, DET_ERR_INVALID, "worker %s: two states are called %s", kind->name,
+                reterr, DET_ERR_INVALID, "worker %s: two states are named %s", kind->name,
                 state->name);
     if (is_stopping(state->phase))
         return 0;
@@ -78,15 +78,15 @@ static int check_action(
     for (uint16_t i = 0; i < index; i++)
         if (!strcmp(kind->actions[i].name, action->name))
             return det_error_set(
-                reterr, DET_ERR_INVALID, "worker %s: two actions are called %s", kind->name,
+                reterr, DET_ERR_INVALID, "worker %s: two actions are named %s", kind->name,
                 action->name);
     return 0;
 }
 
-/* In the documents of a worker these are said about it; NULL at the end. */
-static const char *const said_of_observed[] = { "state", "phase",       "reason",
-                                                "since", "degraded_by", NULL };
-static const char *const said_of_desired[] = { "shutdown_requested", "disabled", NULL };
+/* Names that the supervisor adds to a worker's documents; NULL at the end. */
+static const char *const reserved_of_observed[] = { "state", "phase",       "reason",
+                                                    "since", "degraded_by", NULL };
+static const char *const reserved_of_desired[] = { "shutdown_requested", "disabled", NULL };
 
 static int check_fields(
     const struct det_worker_kind *kind, struct det_record_ref ref, const char *const *taken,
@@ -98,7 +98,8 @@ static int check_fields(
         if (det_record_field(record, *taken))
             return det_error_set(
                 reterr, DET_ERR_INVALID,
-                "worker %s: record %s has a field %s, which its document needs: call it otherwise",
+                "worker %s: record %s has a field %s, a name that its document uses; rename the "
+                "field",
                 kind->name, record->name, *taken);
     return 0;
 }
@@ -117,9 +118,9 @@ static int check_records(const struct det_worker_kind *kind, struct det_error *r
         if (r < 0)
             return r;
     }
-    r = check_fields(kind, kind->desired, said_of_desired, reterr);
+    r = check_fields(kind, kind->desired, reserved_of_desired, reterr);
     if (r == 0)
-        r = check_fields(kind, kind->observed, said_of_observed, reterr);
+        r = check_fields(kind, kind->observed, reserved_of_observed, reterr);
     if (r < 0)
         return r;
     if (det_record_of(kind->config) && !kind->derive)

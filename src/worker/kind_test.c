@@ -30,7 +30,7 @@ static int collect(
     return 0;
 }
 
-/* A kind that is sound; each test spoils one thing of its own copy. */
+/* A valid kind; each test breaks one thing of its copy. */
 struct fixture {
     struct det_worker_state states[3];
     struct det_worker_action actions[2];
@@ -100,7 +100,7 @@ static void a_kind_has_a_name(void **state)
     assert_int_equal(det_worker_kind_check(&f->kind, NULL), 0);
 }
 
-static void a_kind_has_states_and_not_too_many_of_anything(void **state)
+static void kind_needs_states_and_respects_the_limits(void **state)
 {
     struct fixture *f = *state;
 
@@ -119,7 +119,7 @@ static void a_kind_has_states_and_not_too_many_of_anything(void **state)
     refused(f, "at most 64 actions");
 }
 
-static void a_kind_observes(void **state)
+static void invalid_observation_settings_are_refused(void **state)
 {
     struct fixture *f = *state;
 
@@ -158,10 +158,10 @@ static void a_state_has_name_phase_and_function(void **state)
     refused(f, "no phase");
     f->states[1].phase = DET_PHASE_RUNNING;
     f->states[2].name = "up";
-    refused(f, "two states are called up");
+    refused(f, "two states are named up");
 }
 
-static void a_state_that_runs_stops_into_one_that_stops(void **state)
+static void on_stop_must_lead_to_a_stopping_state(void **state)
 {
     struct fixture *f = *state;
 
@@ -182,7 +182,7 @@ static void an_action_has_name_function_and_timeout(void **state)
     f->actions[1].name = "";
     refused(f, "action 1 has no name");
     f->actions[1].name = "connect";
-    refused(f, "two actions are called connect");
+    refused(f, "two actions are named connect");
     f->actions[1].name = "close";
     f->actions[1].timeout = -1;
     refused(f, "negative timeout");
@@ -198,7 +198,7 @@ static const struct det_record *bad_record(void)
     return &record;
 }
 
-static void what_documents_say_of_a_worker_is_no_field_of_its_records(void **state)
+static void reserved_document_fields_are_refused_in_records(void **state)
 {
     static const struct det_field taken = { .name = "since",
                                             .kind = DET_KIND_BOOL,
@@ -248,14 +248,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_sound_kind_is_taken),
         TEST(a_kind_has_a_name),
-        TEST(a_kind_has_states_and_not_too_many_of_anything),
-        TEST(a_kind_observes),
+        TEST(kind_needs_states_and_respects_the_limits),
+        TEST(invalid_observation_settings_are_refused),
         TEST(the_first_state_is_stopped),
         TEST(a_state_has_name_phase_and_function),
-        TEST(a_state_that_runs_stops_into_one_that_stops),
+        TEST(on_stop_must_lead_to_a_stopping_state),
         TEST(an_action_has_name_function_and_timeout),
         TEST(records_are_sound_and_a_config_is_derived),
-        TEST(what_documents_say_of_a_worker_is_no_field_of_its_records),
+        TEST(reserved_document_fields_are_refused_in_records),
         TEST(phases_and_events_have_names),
     };
 

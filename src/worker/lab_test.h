@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* lab_test.h - a supervisor of workers in virtual time, for suites: a plant that its links work on
- * and that a test holds in its hands, and a log of what was told.
+ * and a test controls, and a log of the events.
  *
  *     struct lab lab;
  *     lab_open(&lab, (struct lab_options){ 0 });
@@ -34,7 +34,7 @@
 #define WORKER_SPEC "worker/link_test.worker"
 #include <detent/worker/declare.h>
 
-/* What the links of one host work on. */
+/* The plant of the links of one host. */
 struct link_deps {
     struct plant *plant;
     bool is_open;
@@ -55,10 +55,10 @@ struct plant {
     det_time collect_takes, collect_hangs;
     bool collect_panics;
     bool is_stuck;      /* next() of a link that closes holds for ever */
-    bool wants_restart; /* next() of a link that is up wants to begin anew */
+    bool wants_restart; /* next() of a link that is up requests a restart */
     bool is_wrong;      /* next() answers what is no answer */
     const char *children_prefix;
-    /* What happened. */
+    /* Counts for the test. */
     uint32_t opened, closed, connects, closes, collects, derives, nexts;
 };
 #define WORKER_LOCAL
@@ -316,7 +316,7 @@ static int lab_open_workers(struct lab *lab, struct det_error *reterr)
     return det_workers_open(&options, &lab->workers, reterr);
 }
 
-/* A lab that could not be opened is to be closed, too. */
+/* A lab that could not be opened must be closed, too. */
 static inline int lab_try_open(
     struct lab *lab, struct lab_options options, struct det_error *reterr)
 {
@@ -389,7 +389,7 @@ static inline void lab_apply(struct lab *lab, const char *yaml)
 static inline struct det_worker_status lab_status(struct lab *lab, const char *id)
 {
     struct det_worker_status status;
-    int r = det_workers_get(lab->workers, id, &status, NULL, NULL);
+    int r = det_workers_get(lab->workers, id, NULL, &status, NULL, NULL);
 
     if (r < 0)
         fail_msg("%s: %s\n%s", id, det_error_name(r), det_buffer_text(&lab->log));
@@ -410,7 +410,7 @@ static inline bool lab_has(struct lab *lab, const char *id)
 {
     struct det_worker_status status;
 
-    return det_workers_get(lab->workers, id, &status, NULL, NULL) == 0;
+    return det_workers_get(lab->workers, id, NULL, &status, NULL, NULL) == 0;
 }
 
 /* How many lines have this in them. */

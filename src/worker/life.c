@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* life.c - a worker from the moment it is wanted to its end, by life.fsm. */
+/* life.c - the life of a worker, from its request to its end, by life.fsm. */
 #include <detent/driver/policy.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "worker/limits.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 
 #define FSM_LOCAL
 #define FSM_SPEC "worker/life.fsm"
@@ -24,35 +24,44 @@ static bool is_active(unsigned life)
     return life != LIFE_WAITING && life != LIFE_DOWN && life != LIFE_GONE;
 }
 
-/* What its parent is to see: that it is not there though it shall be. */
+/* Shown to its parent: the worker is missing though it is requested. */
 static void set_down(struct det_worker *worker, bool is_down)
 {
     if (worker->seen.is_down == is_down)
         return;
     worker->seen.is_down = is_down;
-    det_worker_set_ailment(worker, DET_AILMENT_DOWN, is_down);
+    det_worker_set_condition(worker, DET_CONDITION_DOWN, is_down);
 }
 
-/* What a worker has in each state of its life, after it has come there. */
+/* The invariants of each state, checked after entering it. */
 static void assert_worker(const struct det_worker *worker)
 {
     det_assert(worker->acting.running <= worker->kind->action_count);
+    det_assert(worker->state < worker->kind->state_count);
     det_assert(worker->children.active <= worker->children.count);
     det_assert(!worker->children.first == !worker->children.count);
+    det_assert(!worker->children.first == !worker->children.last);
+    det_assert(!worker->incarnation || worker->incarnation->holders > 0);
     switch ((enum life_state)worker->life) {
     case LIFE_WAITING:
     case LIFE_DOWN:
     case LIFE_GONE:
         det_assert(!worker->incarnation && !worker->leaving.closing);
         det_assert(!worker->observing.collect && !worker->acting.running);
+        det_assert(worker->life != LIFE_GONE || !worker->children.count);
         break;
     case LIFE_LIVE:
         det_assert(worker->incarnation && !worker->leaving.closing);
+        det_assert(!worker->observing.collect && !worker->acting.running);
         break;
     case LIFE_CLOSING:
         det_assert(!worker->observing.collect && !worker->acting.running);
+        det_assert(!worker->observing.spare && !worker->leaving.closing);
         break;
     case LIFE_OPENING:
+        det_assert(!worker->incarnation && !worker->observing.collect && !worker->acting.running);
+        det_assert(!worker->leaving.closing);
+        break;
     case LIFE_LEAVING:
         det_assert(!worker->leaving.closing);
         break;
@@ -65,6 +74,7 @@ static void step(struct det_worker *worker, enum life_event_kind event)
 {
     const struct det_transition *transition = det_machine_step(&life_machine, worker->life, event);
 
+    det_assert(det_loop_is_mine(worker->workers->loop));
     det_assert(transition->outcome == DET_OUTCOME_GOTO);
     if (worker->parent) {
         worker->parent->children.active += is_active(transition->to);
@@ -119,14 +129,14 @@ void det_worker_due(struct det_worker *worker, det_time at)
         worker->due = at;
 }
 
-/* What is on its way to the store answers to the worker: it stays until then. */
+/* True if a document on its way to the store refers to the worker, whose memory must stay. */
 static bool is_awaited(const struct det_worker *worker)
 {
     return worker->documents.is_identity_pending || worker->desire.is_pending ||
            worker->documents.is_observed_pending;
 }
 
-void det_workers_bury(struct det_workers *workers)
+void det_workers_free_gone(struct det_workers *workers)
 {
     if (workers->tick.walking)
         return;
@@ -147,10 +157,10 @@ void det_worker_settle(struct det_worker *worker)
         worker->next = workers->gone;
         workers->gone = worker;
     }
-    det_workers_bury(workers);
+    det_workers_free_gone(workers);
 }
 
-/* Out of the tree; its memory goes when nobody walks. */
+/* Removes it from the tree; its memory is freed when no walk is under way. */
 static void end(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
@@ -158,15 +168,15 @@ static void end(struct det_worker *worker)
     det_manual_keep(worker);
     step(worker, LIFE_FINISH);
     worker->attention = 0;
-    for (enum det_ailment i = 0; i < DET_AILMENT_COUNT; i++)
-        det_worker_set_ailment(worker, i, false);
-    det_tick_leave(worker);
+    for (enum det_worker_condition i = 0; i < DET_CONDITION_COUNT; i++)
+        det_worker_set_condition(worker, i, false);
+    det_tick_remove(worker);
     det_worker_unlink(worker);
     det_map_remove(&workers->map, worker->place.key);
     det_assert(workers->count > 0 && !worker->children.first);
     workers->count--;
     det_circuit_forget(worker);
-    det_tell(worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_REMOVED });
+    det_worker_publish(worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_REMOVED });
     if (worker->leaving.is_forgotten) {
         det_unclaimed_drop(worker);
         det_record_drop(worker);
@@ -180,7 +190,7 @@ static void end(struct det_worker *worker)
     det_worker_settle(worker);
 }
 
-/* How long after a failure it is tried again. */
+/* The delay before the next attempt after a failure. */
 static det_time delay_of(struct det_worker *worker, uint32_t failures)
 {
     struct det_worker_faults *faults = det_worker_faults(worker);
@@ -209,7 +219,7 @@ static void refuse(struct det_worker *worker, int code, const char *text)
         worker->shutdown_wanted = false;
     worker->leaving.open_at = worker->workers->now + delay_of(worker, failures);
     det_worker_set_reason(worker, text);
-    det_tell(
+    det_worker_publish(
         worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_ADD_FAILED,
                                            .code = code,
                                            .reason = text,
@@ -217,19 +227,22 @@ static void refuse(struct det_worker *worker, int code, const char *text)
     det_circuit_failure(worker, text);
 }
 
-/* As new, whatever there was before. */
+/* Resets all state of an earlier life. */
 static void begin(struct det_worker *worker)
 {
+    uint64_t startups;
+
     step(worker, LIFE_BEGIN);
     det_worker_set_state(worker, 0);
     worker->observing.observed_at = 0;
     worker->observing.sequence = 0;
     worker->observing.gate = 0;
     worker->observing.is_stale = false;
-    det_worker_set_ailment(worker, DET_AILMENT_STALE, false);
+    det_worker_set_condition(worker, DET_CONDITION_STALE, false);
     worker->observing.failures = 0;
     worker->observing.is_short = false;
     worker->observing.error[0] = '\0';
+    worker->observing.has_error = false;
     worker->counts.collector_restarts = 0;
     worker->counts.failures = 0;
     worker->leaving.stop_at = DET_NEVER;
@@ -237,7 +250,10 @@ static void begin(struct det_worker *worker)
     worker->acting.last = (struct det_action_end){ 0 };
     memset(worker->observing.value, 0, det_record_size(worker->kind->observed));
     det_act_forget(worker);
-    worker->counts.startups = det_record_startups(worker->workers, worker) + 1;
+    startups = det_record_startups(worker->workers, worker) + 1;
+    /* Equal if the last start was not recorded. */
+    det_assert(startups >= worker->counts.startups);
+    worker->counts.startups = startups;
     det_record_identity(worker);
 }
 
@@ -293,22 +309,22 @@ void det_life_opened(struct det_worker *worker, int code, const char *text)
     worker->since_wall = workers->now + workers->wall_ahead;
     worker->observing.live_since = workers->now;
     worker->observing.collect_at = workers->now;
-    worker->attention |= DET_LOOK_CHILDREN | DET_LOOK_DERIVE | DET_LOOK_OBSERVED;
+    worker->attention |= DET_CHECK_CHILDREN | DET_CHECK_DERIVE | DET_CHECK_OBSERVED;
     if (worker->leaving.is_restart_wanted) {
         worker->leaving.is_restart_wanted = false;
-        det_tell(
+        det_worker_publish(
             worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_RESTART_DONE,
                                                .number = worker->counts.restarts });
     }
     det_worker_set_reason(worker, "initial");
-    det_tell(
+    det_worker_publish(
         worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_ADDED,
                                            .number = worker->counts.startups });
     det_worker_visit(worker);
 }
 
-/* How long what runs has to come back: no longer than the grace that is left, which is that of its
- * parent then, but for a moment. */
+/* The deadline for running code to return: the stop grace, but not after stop_at; at least a tenth
+ * of the grace. */
 static det_time leave_at(const struct det_worker *worker)
 {
     const struct det_workers *workers = worker->workers;
@@ -334,23 +350,35 @@ void det_life_leave(struct det_worker *worker)
     det_life_visit(worker);
 }
 
-/* A second request, or too long: what runs is left behind. */
+/* A second request, or a timeout: running code is abandoned. */
 static void give_up(struct det_worker *worker)
 {
     if (det_stop_now(worker->workers) < worker->leaving.leave_at)
         return;
-    if (worker->observing.collect && det_run_give_up(worker->observing.collect))
+    if (worker->observing.collect && det_run_abandon(worker->observing.collect))
         det_collect_lost(worker);
     for (uint16_t i = 0; i < worker->kind->action_count; i++)
-        if (worker->acting.actions[i].run && det_run_give_up(worker->acting.actions[i].run))
+        if (worker->acting.actions[i].run && det_run_abandon(worker->acting.actions[i].run))
             det_act_lost(worker, i, 0);
+}
+
+static bool is_wanted(const struct det_worker *worker)
+{
+    return !worker->leaving.is_unwanted && !worker->workers->stopping.is_wanted;
+}
+
+/* True if its children are gone, or at rest until it is back. */
+static bool is_clear(const struct det_worker *worker)
+{
+    return is_wanted(worker) ? !worker->children.active : !worker->children.first;
 }
 
 static void close_incarnation(struct det_worker *worker)
 {
     struct det_incarnation *incarnation = worker->incarnation;
 
-    /* It was taken down before it was on record. */
+    det_assert(is_clear(worker));
+    /* It was forced to stop before it was recorded. */
     if (!incarnation) {
         step(worker, LIFE_QUIET);
         det_life_closed(worker);
@@ -361,7 +389,8 @@ static void close_incarnation(struct det_worker *worker)
     worker->observing.spare = NULL;
     step(worker, LIFE_QUIET);
     worker->incarnation = NULL;
-    /* A run that was given up has it for longer than anybody can wait. */
+    det_assert(!incarnation->closing);
+    /* An abandoned run may hold it for ever. */
     if (incarnation->holders > 1 || !incarnation->is_open || !incarnation->kind->close) {
         det_incarnation_drop(incarnation);
         det_life_closed(worker);
@@ -373,20 +402,20 @@ static void close_incarnation(struct det_worker *worker)
     det_incarnation_drop(incarnation);
 }
 
-/* While all stops nobody waits for ever for a close() that hangs; it is still waited for when the
- * supervisor is closed. A worker that is to begin anew waits: two lives would be in each other's
- * way. */
+/* While everything stops, a close() that hangs is not waited for without a limit; closing the
+ * supervisor still waits for it. A restarting worker waits: two lives would conflict. */
 static void leave_behind(struct det_worker *worker)
 {
     if (!worker->leaving.closing || !worker->workers->stopping.is_wanted ||
         det_stop_now(worker->workers) < worker->leaving.leave_at)
         return;
+    det_assert(worker->leaving.closing->closing == worker);
     worker->leaving.closing->closing = NULL;
-    det_stop_left_behind(worker);
+    det_stop_note_hung_close(worker);
     det_life_closed(worker);
 }
 
-/* Those that are long ago make no delay longer. */
+/* Number of restarts within the window; older ones do not make the delay longer. */
 static uint32_t restarts_of_late(const struct det_worker *worker)
 {
     return worker->faults && worker->faults->restarts
@@ -396,9 +425,10 @@ static uint32_t restarts_of_late(const struct det_worker *worker)
 
 void det_life_closed(struct det_worker *worker)
 {
+    det_assert(worker->life == LIFE_CLOSING && !worker->incarnation);
     worker->leaving.closing = NULL;
     if (worker->leaving.is_unwanted || worker->workers->stopping.is_wanted) {
-        /* Children that rested while it was to begin anew go first. */
+        /* Children that rested during its restart are removed first. */
         if (worker->children.first)
             step(worker, LIFE_AGAIN);
         else
@@ -414,7 +444,7 @@ void det_life_closed(struct det_worker *worker)
         return;
     }
     step(worker, LIFE_AGAIN);
-    worker->attention |= DET_LOOK_DESIRED;
+    worker->attention |= DET_CHECK_DESIRED;
     worker->leaving.open_at = worker->workers->now;
     if (worker->leaving.is_restart_wanted)
         worker->leaving.open_at += delay_of(worker, restarts_of_late(worker));
@@ -434,18 +464,7 @@ void det_life_wake(struct det_worker *worker)
     }
 }
 
-static bool is_wanted(const struct det_worker *worker)
-{
-    return !worker->leaving.is_unwanted && !worker->workers->stopping.is_wanted;
-}
-
-/* Whether its children are out of its way: gone, or at rest until it is back. */
-static bool is_clear(const struct det_worker *worker)
-{
-    return is_wanted(worker) ? !worker->children.active : !worker->children.first;
-}
-
-/* Its parent lives, and is to go on living. */
+/* True if the time has come, and the parent is live and does not stop. */
 static bool may_begin(const struct det_worker *worker)
 {
     const struct det_worker *parent = worker->parent;
@@ -463,7 +482,7 @@ static void visit_opening(struct det_worker *worker)
     if (!worker->observing.collect || !det_run_watch(worker->observing.collect))
         return;
     worker->observing.collect = NULL;
-    refuse(worker, DET_ERR_TIMEOUT, "its open() did not come back and was given up");
+    refuse(worker, DET_ERR_TIMEOUT, "open() did not return and was abandoned");
 }
 
 void det_life_visit(struct det_worker *worker)
@@ -483,7 +502,7 @@ void det_life_visit(struct det_worker *worker)
     case LIFE_DOWN:
         if (!is_wanted(worker) && !worker->children.first)
             end(worker);
-        else if (is_wanted(worker) && det_desire_is_another(worker))
+        else if (is_wanted(worker) && det_desire_has_changed(worker))
             det_life_wake(worker);
         break;
     case LIFE_OPENING:

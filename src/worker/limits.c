@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* limits.c - how patient a supervisor of workers is: the defaults, and what makes no sense
- * together. */
+/* limits.c - the limits of a supervisor of workers: defaults, and contradictions. */
 #include <detent/driver/policy.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "worker/limits.h"
 
@@ -18,7 +18,7 @@ static uint32_t or_number(uint32_t value, uint32_t otherwise)
     return value ? value : otherwise;
 }
 
-/* A delay that was not given yields to the other. */
+/* A missing delay is adjusted to the given one. */
 static void fill_backoff(struct det_backoff *backoff)
 {
     det_time first = DET_SECOND, max = DET_MINUTE;
@@ -74,7 +74,7 @@ static void fill(struct det_worker_limits *limits)
     fill_counts(limits);
 }
 
-/* So long that nobody waits for it, so short that sums over a tree do not pass DET_NEVER. */
+/* Effectively unlimited, and small enough that sums over a tree do not exceed DET_NEVER. */
 #define LONGEST (DET_NEVER / 32)
 
 static void cap(struct det_worker_limits *limits)
@@ -100,7 +100,7 @@ static int resolve_backoff(struct det_backoff *backoff, const char *name, struct
     return 0;
 }
 
-static int judge_intensity(
+static int validate_intensity(
     const struct det_intensity *intensity, const char *name, struct det_error *reterr)
 {
     if (intensity->count <= DET_INTENSITY_MAX && intensity->window > 0)
@@ -111,7 +111,7 @@ static int judge_intensity(
         DET_INTENSITY_MAX);
 }
 
-/* The first rule that is broken, and what to do. */
+/* The first broken rule, and the remedy. */
 static int check_limits(const struct det_worker_limits *limits, struct det_error *reterr)
 {
     const struct {
@@ -129,7 +129,7 @@ static int check_limits(const struct det_worker_limits *limits, struct det_error
         { 0, limits->compact_every, false, "compact_every must be more than 0" },
         { limits->tick, limits->observe_every, true, "tick must be at most observe_every" },
         { limits->observe_every, limits->stale_after, false,
-          "observe_every must be less than stale_after: what is observed would be old at once" },
+          "observe_every must be less than stale_after: each observation would become stale" },
         { limits->observe_timeout, limits->stale_after, false,
           "observe_timeout must be less than stale_after: a slow observation would be old when it "
           "comes" },
@@ -160,11 +160,11 @@ int det_worker_limits_resolve(
     if (r == 0)
         r = resolve_backoff(&resolved.circuit_backoff, "circuit_backoff", reterr);
     if (r == 0)
-        r = judge_intensity(&resolved.restarts, "restarts", reterr);
+        r = validate_intensity(&resolved.restarts, "restarts", reterr);
     if (r == 0)
-        r = judge_intensity(&resolved.circuit, "circuit", reterr);
+        r = validate_intensity(&resolved.circuit, "circuit", reterr);
     if (r == 0)
-        r = judge_intensity(&resolved.panics, "panics", reterr);
+        r = validate_intensity(&resolved.panics, "panics", reterr);
     if (r < 0)
         return r;
     cap(&resolved);
@@ -172,7 +172,7 @@ int det_worker_limits_resolve(
     return 0;
 }
 
-/* One that is observed rarely may be as old as three intervals, and is restarted after six. */
+/* A rarely observed worker may be as old as three intervals, and is restarted after six. */
 #define STALE_INTERVALS   3
 #define RESTART_INTERVALS 6
 
@@ -189,6 +189,7 @@ void det_worker_limits_of_kind(
 {
     *ret_stale = longer(limits->stale_after, kind->observe_every, STALE_INTERVALS);
     *ret_timeout = longer(limits->collector_timeout, kind->observe_every, RESTART_INTERVALS);
+    det_assert(*ret_stale > 0 && *ret_stale <= *ret_timeout);
 }
 
 int det_worker_limits_check_kind(
@@ -203,7 +204,7 @@ int det_worker_limits_check_kind(
         return 0;
     return det_error_set(
         reterr, DET_ERR_INVALID,
-        "worker %s may take %lld ms to be observed, and an observation is old after %lld ms: give "
-        "it a shorter observe_timeout, or a longer observe_every",
+        "worker %s: observe_timeout is %lld ms, and an observation is stale after %lld ms: make "
+        "observe_timeout shorter or observe_every longer",
         kind->name, (long long)(timeout / DET_MILLISECOND), (long long)(stale / DET_MILLISECOND));
 }

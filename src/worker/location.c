@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/text.h"
 
@@ -19,12 +20,7 @@ static const char *const names[] = {
 #define FAIL(reterr, datum, ...) \
     det_datum_fail(reterr, DET_ERR_INVALID, "location", (datum)->line, (datum)->column, __VA_ARGS__)
 
-const char *det_location_level_name(enum det_location_level level)
-{
-    return names[level];
-}
-
-/* The level with this name; negative: there is none. */
+/* The level with this name; negative: unknown. */
 static int find_level(const char *name, uint32_t line, uint32_t column, struct det_error *reterr)
 {
     int nearest;
@@ -39,7 +35,7 @@ static int find_level(const char *name, uint32_t line, uint32_t column, struct d
         nearest >= 0 ? names[nearest] : "");
 }
 
-/* Texts and whole numbers; null says nothing. */
+/* Texts and whole numbers; null is ignored. */
 static int read_value(
     struct det_arena *arena, const struct det_datum *datum, const char **ret,
     struct det_error *reterr)
@@ -48,11 +44,11 @@ static int read_value(
         return 0;
     if (datum->kind == DET_DATUM_SIGNED) {
         *ret = det_arena_format(arena, "%lld", (long long)datum->as.number);
-        return *ret ? 0 : det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return *ret ? 0 : det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     }
     if (datum->kind != DET_DATUM_TEXT)
         return FAIL(
-            reterr, datum, "text is wanted, and this is %s; put quotes around it",
+            reterr, datum, "expected text, found %s; put quotes around it",
             det_datum_kind_text(datum->kind));
     *ret = datum->text;
     return 0;
@@ -104,7 +100,7 @@ int det_location_read(
             r = read_entry(arena, item, &location, reterr);
     } else if (datum && datum->kind != DET_DATUM_NULL) {
         r = FAIL(
-            reterr, datum, "a map of levels is wanted, {site: a, line: b}, and this is %s",
+            reterr, datum, "expected a map of levels, {site: a, line: b}, found %s",
             det_datum_kind_text(datum->kind));
     }
     if (r == 0)
@@ -137,6 +133,7 @@ const char *det_location_path(struct det_arena *arena, const struct det_location
         if (level && *level)
             used += (size_t)snprintf(path + used, size - used, "%s%s", used ? "." : "", level);
     }
+    det_assert(used < size);
     return path;
 }
 

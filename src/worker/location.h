@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* location.h - where in a plant something is: the five levels of ISA-95. */
+/* location.h - a location within a plant: the five levels of ISA-95. */
 #ifndef DET_WORKER_LOCATION_H
 #define DET_WORKER_LOCATION_H
 
@@ -20,27 +20,26 @@ enum det_location_level {
         DET_LOCATION_COUNT
 };
 
-/* Borrowed texts; NULL: nothing is said about the level. "" is said: it empties the level. */
+/* Borrowed texts; NULL: the level is not set. "" is a value: it empties the level. */
 struct det_location {
     const char *levels[DET_LOCATION_COUNT];
 };
 
-/* From a map {site: x, line: y} or a list [{type: site, value: x}, ...], where the last one of a
- * level counts; NULL and null are no location. Texts are borrowed from `datum`, or, for numbers
- * (line: 4), of the arena. DET_ERR_INVALID with place, reason and remedy, DET_ERR_NO_MEMORY. */
+/* Reads a map {site: x, line: y} or a list [{type: site, value: x}, ...], where the last value of a
+ * level wins; NULL and null are no location. Texts are borrowed from `datum`, or, for numbers
+ * (line: 4), from the arena. DET_ERR_INVALID with place, reason and remedy, DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int det_location_read(
     struct det_arena *arena, const struct det_datum *datum, struct det_location *ret,
     struct det_error *reterr);
-/* Level by level, the child's where it says something. */
+/* Merges level by level; levels set by the child win. */
 struct det_location det_location_merge(
     const struct det_location *parent, const struct det_location *child);
 /* The levels that are not empty, joined by ".". NULL: no memory. */
 const char *det_location_path(struct det_arena *arena, const struct det_location *location);
-const char *det_location_level_name(enum det_location_level level);
 bool det_location_is_empty(const struct det_location *location);
 bool det_location_equal(const struct det_location *a, const struct det_location *b);
 uint64_t det_location_hash(const struct det_location *location);
-/* A copy with texts of the arena. */
+/* A copy with texts in the arena. */
 DET_MUST_CHECK int det_location_copy(
     struct det_arena *arena, const struct det_location *location, struct det_location *ret);
 

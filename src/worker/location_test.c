@@ -65,7 +65,7 @@ static void paths(void **state)
     }
 }
 
-static void merging_is_parent_then_child(void **state)
+static void location_merge_overrides_the_parent(void **state)
 {
     static const struct {
         const char *parent, *child, *path;
@@ -87,7 +87,7 @@ static void merging_is_parent_then_child(void **state)
     }
 }
 
-static void levels_are_told_apart(void **state)
+static void location_levels_are_distinguished(void **state)
 {
     static const char *const rows[] = {
         "",           "{site: a}",          "{area: a}", "{site: ''}", "{site: a, area: b}",
@@ -107,16 +107,16 @@ static void levels_are_told_apart(void **state)
     }
 }
 
-static void what_is_wrong_is_told(void **state)
+static void invalid_input_is_reported(void **state)
 {
     static const struct {
         const char *yaml, *text;
     } rows[] = {
         { "{sit: x}", "location, line 1, column 2: there is no level 'sit'; did you mean site" },
         { "{planet: x}", "the levels are enterprise, site, area, line, cell" },
-        { "{site: [x]}", "line 1, column 8: text is wanted, and this is a list" },
+        { "{site: [x]}", "line 1, column 8: expected text, found a list" },
         { "{site: 1.5}", "put quotes around it" },
-        { "text", "a map of levels is wanted" },
+        { "text", "expected a map of levels" },
         { "[{type: site}]", "a level in a list is {type: site, value: name}" },
         { "[{type: site, value: x, more: y}]", "a level in a list is" },
         { "[{type: 3, value: x}]", "a level in a list is" },
@@ -140,9 +140,9 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CASE(paths),
-        CASE(merging_is_parent_then_child),
-        CASE(levels_are_told_apart),
-        CASE(what_is_wrong_is_told),
+        CASE(location_merge_overrides_the_parent),
+        CASE(location_levels_are_distinguished),
+        CASE(invalid_input_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

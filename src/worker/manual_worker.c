@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* manual_worker.c - manually created workers: documents of the role "spec", read when we
- * begin, and handed to their parents when those are made. With them comes how often each worker was
- * begun. */
+/* manual_worker.c - manually created workers: documents of the role "spec", read at the start, and
+ * passed to their parents when those are created. The number of startups of each worker is read
+ * with them. */
 #include <string.h>
 
 #include <detent/tool/documents.h>
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 #include "json/writer.h"
 
 struct det_restored {
     struct det_list node;
     struct det_child_request *request;
-    char parent[]; /* its id */
+    char parent[]; /* id of the parent */
 };
 
 static void free_restored(struct det_workers *workers, struct det_restored *restored)
@@ -69,7 +69,7 @@ struct loading {
     struct det_error *reterr;
 };
 
-/* Which of its parent's they are is found out when that is made. */
+/* State names are resolved when the parent is created. */
 static int load_states(
     struct det_workers *workers, const struct det_datum *map, struct det_child_request *request)
 {
@@ -111,7 +111,7 @@ static int load_spec(
     if (!parent)
         return det_error_set(
             loading->reterr, DET_ERR_CORRUPT,
-            "the store has a worker put by hand that names no parent");
+            "the store has a manually created worker without a parent");
     r = det_child_request_new(
         loading->workers, &spec, DET_REQUEST_MANUAL, &request, loading->reterr);
     if (r < 0)
@@ -124,10 +124,18 @@ static int load_spec(
 }
 
 static int load_identity(
-    struct det_workers *workers, const struct det_document *document, uint64_t startups)
+    struct loading *loading, const struct det_document *document, uint64_t startups)
 {
-    int r = det_record_remember(workers, document->kind, document->id, startups);
+    struct det_workers *workers = loading->workers;
+    int r;
 
+    if (startups > INT64_MAX)
+        return det_error_set(
+            loading->reterr, DET_ERR_CORRUPT,
+            "the store has a worker with an impossible count of "
+            "startups: %s",
+            document->id);
+    r = det_record_remember(workers, document->kind, document->id, startups);
     return r < 0 ? r
                  : det_unclaimed_add(
                        workers, det_record_known(workers, document->kind, document->id));
@@ -146,7 +154,7 @@ static int load(void *context, const struct det_document *document)
     if (r == 0 && document->role == DET_DOCUMENT_SPEC)
         r = load_spec(loading, document, map);
     else if (r == 0)
-        r = load_identity(loading->workers, document, number_of(map, "startups"));
+        r = load_identity(loading, document, number_of(map, "startups"));
     det_arena_deinit(&arena);
     return r;
 }
@@ -166,11 +174,12 @@ int det_manual_load(struct det_workers *workers, struct det_error *reterr)
     }
     if (r < 0 && reterr && !reterr->code)
         det_error_set(
-            reterr, r, "what the store has about workers cannot be read: %s", det_error_text(r));
+            reterr, r, "the documents of workers in the store cannot be read: %s",
+            det_error_text(r));
     return r;
 }
 
-/* The last one that was said counts. */
+/* The latest request wins. */
 static void forget_older(struct det_worker *worker, const struct det_child_request *request)
 {
     struct det_child_request *older =
@@ -197,7 +206,7 @@ void det_manual_restore(struct det_worker *worker)
         forget_older(worker, restored->request);
         det_child_request_find_states(worker, restored->request);
         det_child_requests_insert(worker, &worker->requests.all, restored->request);
-        worker->attention |= DET_LOOK_REQUESTS;
+        worker->attention |= DET_CHECK_REQUESTS;
         free_restored(workers, restored);
     }
 }
@@ -214,14 +223,14 @@ void det_manual_forget_all(struct det_workers *workers)
     }
 }
 
-static void say(struct det_json_writer *json, const char *name, const char *text)
+static void write_member(struct det_json_writer *json, const char *name, const char *text)
 {
     if (text)
         det_json_text(json, name, text);
 }
 
-/* By name: a kind of tomorrow may count its states anew. */
-static void say_states(struct det_json_writer *json, const char *states)
+/* By name, since a later version of the kind may number its states differently. */
+static void write_states(struct det_json_writer *json, const char *states)
 {
     const char *end;
 
@@ -233,11 +242,11 @@ static void say_states(struct det_json_writer *json, const char *states)
     det_json_close(json, ']');
 }
 
-/* Documents of specs that are not to be any more. */
+/* Documents of removed specs. */
 struct dropping {
     struct det_arena arena;
     struct det_buffer saves; /* struct det_document_save */
-    const char *kept;        /* a kind; NULL: none of them stays */
+    const char *kept;        /* a kind to keep; NULL: none */
 };
 
 static int drop_one(void *context, const struct det_document *document)
@@ -255,7 +264,7 @@ static int drop_one(void *context, const struct det_document *document)
     return det_buffer_status(&dropping->saves);
 }
 
-/* Drops what the query finds, together with `save`, which may be NULL. */
+/* Drops the documents that the query finds, together with `save`, which may be NULL. */
 static int replace(
     struct det_workers *workers, const struct det_document_query *query,
     const struct det_document_save *save, struct det_error *reterr)
@@ -295,13 +304,13 @@ int det_manual_save(
     det_json_writer_init(&json, workers->allocator);
     json.text.limit = DET_DOCUMENT_MAX;
     det_json_open(&json, NULL, '{');
-    say(&json, "parent", parent);
-    say(&json, "name", spec->name);
-    say(&json, "kind", spec->kind);
-    say(&json, "config", spec->config);
-    say(&json, "variables", spec->variables);
-    say(&json, "location", spec->location);
-    say_states(&json, states);
+    write_member(&json, "parent", parent);
+    write_member(&json, "name", spec->name);
+    write_member(&json, "kind", spec->kind);
+    write_member(&json, "config", spec->config);
+    write_member(&json, "variables", spec->variables);
+    write_member(&json, "location", spec->location);
+    write_states(&json, states);
     det_json_bool(&json, "disabled", spec->is_disabled);
     if (is_ordered_off)
         det_json_bool(&json, DET_ORDERED_OFF, true);
@@ -355,7 +364,7 @@ bool det_manual_has(const struct det_worker *worker)
            det_manual_waits(worker->workers, worker->identity.id);
 }
 
-/* Its request has the spec back, as it was given. */
+/* Returns the original spec to the request. */
 static void give_back(struct det_worker *worker)
 {
     struct det_child_request *request =
@@ -368,12 +377,12 @@ static void give_back(struct det_worker *worker)
     memset(&worker->spec, 0, sizeof worker->spec);
 }
 
-/* Without memory it is there again with the next opening of the store only. */
+/* Without memory the worker returns only with the next opening of the store. */
 void det_manual_wait(
     struct det_workers *workers, const char *parent, struct det_child_request *request_take)
 {
     if (keep(workers, parent, request_take) < 0 && workers->root)
-        det_tell(
+        det_worker_publish(
             workers->root,
             (struct det_worker_event){ .kind = DET_WORKER_EVENT_CHILD_REFUSED,
                                        .code = DET_ERR_NO_MEMORY,

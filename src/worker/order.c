@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* order.c - orders to rest, which survive the program: a member of the document of the role "spec",
- * beside what was created manually, or alone. */
+/* order.c - persistent orders to disable a worker: a member of the document of the role "spec",
+ * beside a manual spec, or alone. */
 #include <string.h>
 
 #include <detent/tool/documents.h>
 
 #include "base/memory.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 #include "json/writer.h"
 
-/* Somebody else may save the same document at the same time. */
+/* Another process may save the same document at the same time. */
 #define ATTEMPTS 5
 
 struct reading {
     struct det_arena arena;
     const char *kind;
-    struct det_datum *map; /* NULL: there is none yet */
+    struct det_datum *map; /* NULL: no document yet */
     uint64_t version;
 };
 
@@ -32,7 +32,7 @@ static int read_one(void *context, const struct det_document *document)
         &reading->arena, document->id, document->text, document->size, &reading->map, NULL);
 }
 
-/* All that was there but the order, and the new one. */
+/* All existing members except the order, and the new one. */
 static void write_all(struct det_json_writer *json, const struct det_datum *map, bool is_off)
 {
     const struct det_datum *first = map && map->kind == DET_DATUM_MAP ? map->first : NULL;

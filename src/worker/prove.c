@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* prove.c - det_worker_prove(): the pure functions of a kind, asked about views of chance. */
+/* prove.c - det_worker_prove(): tests the pure functions of a kind with random views. */
 #include "worker/prove.h"
 
 #include <stdarg.h>
@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/reserved.h"
 #include "base/text.h"
 
 #define VIEWS     200
 #define STEPS_MAX 64
-/* Configs that are tried until derive() takes one. */
+/* Number of configs to try until derive() accepts one. */
 #define CONFIGS_MAX 10000
 
 static int DET_PRINTF(2, 3) fail(struct det_prove *prove, const char *text, ...)
@@ -47,7 +48,7 @@ static bool is_same_desired(const struct det_prove *prove)
            det_record_equal(prove->desired_record, prove->desired, prove->desired_again);
 }
 
-/* Twice the same; 1: it was refused. */
+/* Derives twice and compares; 1: it was refused. */
 static int derive_once(struct det_prove *prove)
 {
     struct det_worker_identity identity = { "proof", "proof", prove->kind->name, "proof" };
@@ -62,14 +63,14 @@ static int derive_once(struct det_prove *prove)
         return fail(prove, "derive() changes the config");
     second = prove->kind->derive(&derive, prove->config, prove->desired_again);
     if (first != second || (first >= 0 && !is_same_desired(prove)))
-        return fail(prove, "derive() makes two things of one config");
+        return fail(prove, "derive() gives different results for one config");
     if (first >= 0 && prove->desired_record != NULL &&
         det_record_validate(prove->desired_record, prove->desired, NULL) < 0)
-        return fail(prove, "derive() makes a desired state that is not valid");
+        return fail(prove, "derive() returned an invalid desired state");
     return first < 0 ? 1 : 0;
 }
 
-/* One in eight is empty, as it is for a worker without a config. */
+/* One in eight is empty, as for a worker without a config. */
 static void fill_config(struct det_prove *prove, unsigned number)
 {
     if (prove->config_record != NULL && number % 8 != 7)
@@ -78,7 +79,8 @@ static void fill_config(struct det_prove *prove, unsigned number)
         memset(prove->config, 0, prove->config_size);
 }
 
-int det_prove_derive(struct det_prove *prove)
+/* Derives until a config is accepted; DET_ERR_INVALID: none is, or derive() is not pure. */
+static int prove_derive(struct det_prove *prove)
 {
     for (unsigned i = 0; i < CONFIGS_MAX; i++) {
         int r = 0;
@@ -95,13 +97,13 @@ int det_prove_derive(struct det_prove *prove)
         prove->proof.refused++;
     }
     return fail(
-        prove, "derive() refuses %d configs of chance: adjust_config makes likely ones",
+        prove, "derive() refuses %d random configs; let adjust_config make valid ones",
         CONFIGS_MAX);
 }
 
-/* Counts and mixes what children() adds. */
+/* Counts and hashes the children that children() adds. */
 struct listed {
-    struct det_children children; /* first: what the kind is given */
+    struct det_children children; /* the first member: the argument of the kind */
     unsigned count;
     uint64_t letters;
     bool is_bad;
@@ -121,7 +123,7 @@ static int add_child(struct det_children *children, const struct det_child_spec 
     return 0;
 }
 
-int det_prove_children(struct det_prove *prove)
+static int prove_children(struct det_prove *prove)
 {
     struct listed first = { .children = { add_child } }, second = { .children = { add_child } };
     uint64_t before = det_prove_hash(prove);
@@ -134,9 +136,9 @@ int det_prove_children(struct det_prove *prove)
     if (before != det_prove_hash(prove))
         return fail(prove, "children() changes its view");
     if (r != again || first.count != second.count || first.letters != second.letters)
-        return fail(prove, "children() makes two things of one view");
+        return fail(prove, "children() gives different results for one view");
     if (r >= 0 && first.is_bad)
-        return fail(prove, "children() adds one without a name or a kind");
+        return fail(prove, "children() adds a child without a name or a kind");
     return 0;
 }
 
@@ -146,13 +148,13 @@ static int check_decision(struct det_prove *prove, uint16_t state, const struct 
     const char *name = kind->states[state].name;
 
     if ((unsigned)next->kind > DET_NEXT_RESTART)
-        return fail(prove, "state %s answers nothing that there is", name);
+        return fail(prove, "state %s returns an invalid decision", name);
     if (next->reason == NULL || next->reason[0] == '\0')
-        return fail(prove, "state %s answers without a reason", name);
+        return fail(prove, "state %s gives no reason", name);
     if (next->kind == DET_NEXT_GOTO && (next->what >= kind->state_count || next->what == state))
-        return fail(prove, "state %s goes to itself, or to no state", name);
+        return fail(prove, "state %s goes to itself, or to an unknown state", name);
     if (next->kind == DET_NEXT_DO && next->what >= kind->action_count)
-        return fail(prove, "state %s does an action that there is not", name);
+        return fail(prove, "state %s does an unknown action", name);
     prove->proof.answers[next->kind]++;
     if (next->kind == DET_NEXT_GOTO)
         prove->proof.entered |= DET_IN(next->what);
@@ -161,7 +163,7 @@ static int check_decision(struct det_prove *prove, uint16_t state, const struct 
     return 0;
 }
 
-/* Asks the state about the view, twice. */
+/* Calls the state's function twice with the view. */
 static int ask(struct det_prove *prove, uint16_t state, struct det_next *ret)
 {
     const struct det_worker_state *asked = &prove->kind->states[state];
@@ -185,13 +187,13 @@ static int ask(struct det_prove *prove, uint16_t state, struct det_next *ret)
     if (again.kind != ret->kind || again.what != ret->what || again.reason == NULL ||
         strncmp(again.reason, reason, strlen(reason)) != 0)
         return fail(
-            prove, "state %s answers the same view first '%s' and then '%s'", asked->name, reason,
-            again.reason != NULL ? again.reason : "");
+            prove, "state %s decides about the same view first '%s' and then '%s'", asked->name,
+            reason, again.reason != NULL ? again.reason : "");
     return 0;
 }
 
-/* What is seen after the answer: the world as the action has left it, or another one. */
-static void look_again(struct det_prove *prove, uint16_t state, const struct det_next *next)
+/* The next view after a decision: the result of the action, or a random one. */
+static void check_again(struct det_prove *prove, uint16_t state, const struct det_next *next)
 {
     const struct det_worker_prove_options *options = prove->options;
 
@@ -206,7 +208,7 @@ static void look_again(struct det_prove *prove, uint16_t state, const struct det
         prove->view.view.now += DET_MINUTE;
 }
 
-/* One step of a worker that is to stop. 1: it has stopped. */
+/* One step of a stopping worker. 1: it has stopped. */
 static int step_to_stop(struct det_prove *prove, uint16_t *state)
 {
     const struct det_worker_state *at = &prove->kind->states[*state];
@@ -226,7 +228,7 @@ static int step_to_stop(struct det_prove *prove, uint16_t *state)
         return 1;
     if (next.kind == DET_NEXT_GOTO)
         *state = next.what;
-    look_again(prove, *state, &next);
+    check_again(prove, *state, &next);
     return 0;
 }
 
@@ -247,24 +249,24 @@ static int prove_stop(struct det_prove *prove, uint16_t from)
     if (prove->options->follow == NULL)
         return 0;
     return fail(
-        prove, "from %s a stop does not come to STOPPED in %u step%s; it is in %s",
+        prove, "a stop in %s does not reach STOPPED in %u step%s; it is in %s",
         prove->kind->states[from].name, most, det_plural(most), prove->kind->states[state].name);
 }
 
-/* A state that runs is not asked when a stop is wanted, and one that has stopped rests then. */
+/* During a stop a running state is not called, and a stopped one rests. */
 static int prove_state(struct det_prove *prove, uint16_t state)
 {
     bool may_stop = prove->kind->states[state].phase == DET_PHASE_STOPPING;
     struct det_next next;
     int r;
 
-    r = det_prove_derive(prove);
+    r = prove_derive(prove);
     if (r < 0)
         return r;
     det_prove_fill_view(prove, state, may_stop && det_chance_below(&prove->chance, 2) == 0);
     r = ask(prove, state, &next);
     if (r == 0)
-        r = det_prove_children(prove);
+        r = prove_children(prove);
     return r == 0 ? prove_stop(prove, state) : r;
 }
 
@@ -334,6 +336,9 @@ int det_worker_prove(
     if (r < 0)
         return r;
     prove.options = options != NULL ? options : &defaults;
+    r = det_reserved_check(prove.options->reserved, "a proof", reterr);
+    if (r < 0)
+        return r;
     det_chance_init(&prove.chance, prove.options->seed, 0);
     set_records(&prove);
     r = run_rounds(&prove);

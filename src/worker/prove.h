@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* prove.h - what the parts of det_worker_prove() share: views that chance makes. */
+/* prove.h - declarations shared by the parts of det_worker_prove(): random views. */
 #ifndef DET_WORKER_PROVE_H
 #define DET_WORKER_PROVE_H
 
@@ -11,7 +11,7 @@
 
 #define DET_PROVE_CHILDREN 4
 
-/* A view with all that it points to. */
+/* A view with all the objects it points to. */
 struct det_prove_view {
     struct det_worker_view view;
     struct det_worker_identity identity;
@@ -30,22 +30,19 @@ struct det_prove {
     struct det_prove_view view;
     const struct det_record *config_record, *desired_record, *observed_record;
     void *config, *desired, *observed;  /* at least a byte each */
-    void *config_again, *desired_again; /* copies to compare with */
+    void *config_again, *desired_again; /* copies for comparison */
     size_t config_size, desired_size, observed_size;
     struct det_worker_proof proof;
     struct det_error *reterr;
 };
 
-/* A valid value of the record, small numbers and short texts among them. */
+/* A random valid value of the record; small numbers and short texts are frequent. */
 void det_prove_record(struct det_chance *chance, const struct det_record *record, void *target);
-/* All of the view but the desired state: an observation, times, counts, children. */
+/* The whole view except the desired state: an observation, times, counts, children. */
 void det_prove_fill_view(struct det_prove *prove, uint16_t state, bool stop_wanted);
-/* All children of the view have stopped. */
+/* Stops all children of the view. */
 void det_prove_stop_children(struct det_prove *prove);
-/* What must not change while a function looks. */
+/* A hash of everything that a function must not change. */
 uint64_t det_prove_hash(const struct det_prove *prove);
-/* Derives until a config is taken; DET_ERR_INVALID when none ever is, or derive() is not pure. */
-DET_MUST_CHECK int det_prove_derive(struct det_prove *prove);
-DET_MUST_CHECK int det_prove_children(struct det_prove *prove);
 
 #endif

@@ -11,7 +11,7 @@
 
 enum { STOPPED, UP, CLOSING };
 
-/* What a bad kind does; set by the tests, read by its functions. */
+/* The fault of a bad kind; set by the tests, read by its functions. */
 static enum {
     SOUND,
     NO_REASON,
@@ -186,26 +186,26 @@ static void a_sound_kind_is_proven(void **state)
     assert_int_equal(proof.unstopped, 0);
 }
 
-static void what_a_kind_breaks_is_told(void **state)
+static void violations_of_a_kind_are_reported(void **state)
 {
     static const struct {
         int fault;
         const char *part;
     } cases[] = {
-        { NO_REASON, "up answers without a reason" },
-        { EMPTY_REASON, "up answers without a reason" },
+        { NO_REASON, "up gives no reason" },
+        { EMPTY_REASON, "up gives no reason" },
         { ITSELF, "up goes to itself" },
-        { NOWHERE, "up goes to itself, or to no state" },
-        { NO_ACTION, "an action that there is not" },
-        { BAD_KIND, "answers nothing that there is" },
+        { NOWHERE, "up goes to itself, or to an unknown state" },
+        { NO_ACTION, "an unknown action" },
+        { BAD_KIND, "returns an invalid decision" },
         { CHANGES_VIEW, "up changes its view" },
-        { FORGETS, "answers the same view first" },
-        { NEVER_STOPS, "does not come to STOPPED in 64 steps; it is in closing" },
-        { DERIVE_FORGETS, "derive() makes two things" },
+        { FORGETS, "decides about the same view first" },
+        { NEVER_STOPS, "does not reach STOPPED in 64 steps; it is in closing" },
+        { DERIVE_FORGETS, "derive() gives different results" },
         { DERIVE_CHANGES, "derive() changes the config" },
-        { DERIVE_SPOILS, "that is not valid" },
+        { DERIVE_SPOILS, "returned an invalid desired state" },
         { DERIVE_REFUSES, "derive() refuses" },
-        { CHILDREN_FORGET, "children() makes two things" },
+        { CHILDREN_FORGET, "children() gives different results" },
         { CHILDREN_NAMELESS, "without a name" },
         { CHILDREN_CHANGE, "children() changes its view" },
     };
@@ -223,7 +223,7 @@ static void what_a_kind_breaks_is_told(void **state)
     }
 }
 
-static void a_walk_that_does_not_arrive_by_chance_is_counted(void **state)
+static void unfinished_stop_walks_are_counted(void **state)
 {
     struct det_worker_prove_options options = { .views = 5 };
     struct det_worker_proof proof;
@@ -234,7 +234,7 @@ static void a_walk_that_does_not_arrive_by_chance_is_counted(void **state)
     assert_int_equal(proof.unstopped, 10);
 }
 
-static void a_kind_that_is_none_is_refused(void **state)
+static void invalid_kind_is_refused(void **state)
 {
     struct det_worker_kind bad = kind;
     struct det_worker_proof proof;
@@ -252,7 +252,7 @@ static void adjust(void *context, void *record)
     (*count)++;
 }
 
-static void records_may_be_adjusted(void **state)
+static void generated_records_may_be_adjusted(void **state)
 {
     unsigned count = 0;
     struct det_worker_prove_options options = {
@@ -297,7 +297,7 @@ static int prove_in_memory(struct det_test_memory *memory, void *argument)
     return det_worker_prove(&kind, &options, &proof, NULL);
 }
 
-static void memory_that_fails_is_told_and_leaves_nothing(void **state)
+static void allocation_failures_are_reported_and_leak_nothing(void **state)
 {
     (void)state;
     fault = SOUND;
@@ -308,12 +308,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sound_kind_is_proven),
-        cmocka_unit_test(what_a_kind_breaks_is_told),
-        cmocka_unit_test(a_walk_that_does_not_arrive_by_chance_is_counted),
-        cmocka_unit_test(a_kind_that_is_none_is_refused),
-        cmocka_unit_test(records_may_be_adjusted),
+        cmocka_unit_test(violations_of_a_kind_are_reported),
+        cmocka_unit_test(unfinished_stop_walks_are_counted),
+        cmocka_unit_test(invalid_kind_is_refused),
+        cmocka_unit_test(generated_records_may_be_adjusted),
         cmocka_unit_test(records_of_chance_are_valid_and_differ),
-        cmocka_unit_test(memory_that_fails_is_told_and_leaves_nothing),
+        cmocka_unit_test(allocation_failures_are_reported_and_leak_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* prove_view.c - records and views that chance makes, valid as their definitions say. */
+/* prove_view.c - random records and views, valid by their definitions. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "worker/prove.h"
 
-/* How long the world has run at most, in a view. */
+/* Longest age of the simulated world. */
 #define AGE_MAX DET_DAY
 
 static uint64_t below(struct det_chance *chance, uint64_t bound)
@@ -18,7 +18,7 @@ static uint64_t below(struct det_chance *chance, uint64_t bound)
     return det_chance_below(chance, bound);
 }
 
-/* Thresholds in states are small numbers mostly; the others are of any size. */
+/* Thresholds in states are mostly small numbers; the others have any size. */
 static uint64_t any_number(struct det_chance *chance)
 {
     if (below(chance, 2) == 0)
@@ -51,13 +51,13 @@ static void fill_enum(struct det_chance *chance, const struct det_field *field, 
     const struct det_enum *enumeration = det_enum_of(field->enumeration);
     const struct det_enum_value *value;
 
-    /* The kind was checked, and with it its records. */
+    /* The kind was checked, including its records. */
     det_assert(enumeration != NULL);
     value = &enumeration->values[below(chance, enumeration->value_count)];
     memcpy(target, &value->value, sizeof value->value);
 }
 
-/* All kinds but records. */
+/* All kinds except records. */
 static void fill_value(struct det_chance *chance, const struct det_field *field, uint8_t *target)
 {
     uint64_t number = any_number(chance);
@@ -92,7 +92,7 @@ static void fill_value(struct det_chance *chance, const struct det_field *field,
     }
 }
 
-/* How many values the field has this time; says so in the struct. */
+/* Chooses the number of values of the field; stores it in the struct. */
 static uint32_t fill_count(struct det_chance *chance, const struct det_field *field, uint8_t *base)
 {
     uint32_t count = 1;
@@ -107,7 +107,7 @@ static uint32_t fill_count(struct det_chance *chance, const struct det_field *fi
     return count;
 }
 
-/* Where we are in a record that is being filled. */
+/* The current place in a record that is being filled. */
 struct level {
     const struct det_record *record;
     uint8_t *base;
@@ -116,7 +116,7 @@ struct level {
     bool is_counted;
 };
 
-/* Goes one step on in the innermost record; `ret` is the record to go into, if any. */
+/* Advances in the innermost record; `ret` is the nested record to enter, if any. */
 static bool step(struct det_chance *chance, struct level *level, struct level *ret)
 {
     const struct det_field *field = &level->record->fields[level->field];
@@ -199,7 +199,7 @@ static void count_child(struct det_children_view *all, const struct det_child_vi
     all->circuits_open += child->is_circuit_open;
 }
 
-/* Children that are to stop are stopped at times, so that a parent gets on. */
+/* Stopping children are sometimes stopped already, so that a parent makes progress. */
 static void fill_children(struct det_prove *prove, bool stop_wanted)
 {
     struct det_prove_view *own = &prove->view;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* recorder.c - a queue, and a thread that makes few calls of the store of it.
+/* recorder.c - a queue, and a thread that combines its items into few calls of the store.
  *
  *     queue ---- all of it at once ----> taken ---- the first of it ----> group: one save()
  *     (mutex)                            (the thread's)
  *
  * Invariants
- *   1. An item is in `queue`, or in `taken`, or posted; once posted it is not touched.
- *   2. Items leave `taken` from its front only, so the order of submission is that of the commits.
- *   3. finished <= submitted; an item is finished when its end was posted, so who waits for a
- *      number of finished ones finds those on the loop.
- *   4. The first `suspects` of `taken` were refused together: there is a bad one among them. They
- *      are tried by halves, until it stands alone. */
+ *   1. An item is in `queue`, or in `taken`, or posted; once posted it is not accessed.
+ *   2. Items leave `taken` only from its front, so the order of submission is that of the commits.
+ *   3. finished <= submitted; an item is finished when its end was posted. A thread that has waited
+ *      for a number of finished items finds their ends on the loop.
+ *   4. The first `suspects` of `taken` were refused together: one of them is invalid. They are
+ *      halved repeatedly until it is alone. */
 #include "worker/recorder.h"
 
 #include <string.h>
@@ -26,11 +26,12 @@
 #include "base/text.h"
 #include "os/os.h"
 
-/* One block of memory: this, the saves, what became of them, the texts. Freed when it was told. */
+/* One block of memory: this, the saves, their results, the texts. Freed after its end is
+ * reported. */
 struct recording {
     struct det_recorder_item item;
     const struct det_allocator *allocator;
-    size_t size; /* of the block */
+    size_t size; /* size of the block */
     void (*done)(void *argument, const struct det_recorded *recorded);
     void *argument;
     struct det_document_save *saves;
@@ -41,7 +42,7 @@ struct recording {
     struct det_post post;
 };
 
-/* What goes into one call of the store: the first `count` of `taken`. */
+/* One call of the store: the first `count` of `taken`. */
 struct group {
     size_t count, saves_count, bytes;
     struct det_document_save saves[DET_RECORDER_SAVES_MAX];
@@ -53,16 +54,16 @@ struct det_recorder {
     const struct det_allocator *allocator;
     struct det_store *store;
     struct det_loop *loop;
-    /* The rest is not there when it is inline. */
+    /* The following fields are unused when it is inline. */
     struct det_thread *thread;
     struct det_mutex *mutex;
-    struct det_condition *changed;  /* `queue` or `is_closing` */
-    struct det_condition *advanced; /* `finished` */
+    struct det_condition *changed;  /* signals `queue` or `is_closing` */
+    struct det_condition *advanced; /* signals `finished` */
     struct det_list queue;
     uint64_t submitted, finished;
     size_t waiting_bytes;
     bool is_closing;
-    /* The thread's. */
+    /* Used by the thread alone. */
     struct det_list taken;
     size_t suspects;
     struct group *group;
@@ -79,7 +80,7 @@ static struct recording *recording_of(struct det_recorder_item *item)
     return DET_CONTAINER(item, struct recording, item);
 }
 
-/* Making a recording. */
+/* Creating a recording. */
 
 static size_t text_room(const char *text)
 {
@@ -91,7 +92,7 @@ static size_t room_of(const struct det_document_save *save)
     return text_room(save->kind) + text_room(save->id) + (save->text ? save->size + 1 : 0);
 }
 
-/* Puts `size` bytes and a 0 at *place, and goes on behind them. */
+/* Copies `size` bytes and a 0 to *place, and advances it. */
 static const char *put_bytes(char **place, const char *bytes, size_t size)
 {
     char *start = *place;
@@ -113,7 +114,7 @@ static void copy_save(
     target->text = put_bytes(place, save->text, save->size);
 }
 
-/* With copies of all that is borrowed, or, when it is saved at once, without. */
+/* With copies of all borrowed texts, or without copies if it is saved at once. */
 static struct recording *new_recording(
     const struct det_allocator *allocator, const struct det_recording *wanted, bool is_copy)
 {
@@ -143,12 +144,13 @@ static struct recording *new_recording(
             recording->saves[i] = wanted->saves[i];
         recording->bytes += wanted->saves[i].text ? wanted->saves[i].size : 0;
     }
+    det_assert(place == (char *)recording + size);
     return recording;
 }
 
-/* Telling the end. */
+/* Reporting the end. */
 
-static void tell_recording(void *argument)
+static void report_recording(void *argument)
 {
     struct recording *recording = argument;
     struct det_recorded recorded = { .code = recording->code, .count = recording->count };
@@ -169,11 +171,11 @@ static void end_recording(
     recording->code = code;
     if (code < 0)
         recording->error = *error;
-    recording->post = (struct det_post){ .run = tell_recording, .argument = recording };
+    recording->post = (struct det_post){ .run = report_recording, .argument = recording };
     det_loop_post(recorder->loop, &recording->post);
 }
 
-static void tell_job(void *argument)
+static void report_job(void *argument)
 {
     struct det_recorder_job *job = argument;
 
@@ -183,13 +185,13 @@ static void tell_job(void *argument)
 static void run_job(struct det_recorder *recorder, struct det_recorder_job *job)
 {
     job->code = job->run(job->argument, recorder->store);
-    job->post = (struct det_post){ .run = tell_job, .argument = job };
+    job->post = (struct det_post){ .run = report_job, .argument = job };
     det_loop_post(recorder->loop, &job->post);
 }
 
 /* Saving. */
 
-/* A store that fails without words is given some. */
+/* Supplies a text for an error without one. */
 static int save(
     struct det_recorder *recorder, const struct det_document_save *saves, size_t count,
     struct det_document_saved *saved, struct det_error *reterr)
@@ -216,8 +218,8 @@ static bool fits(const struct group *group, const struct recording *recording)
                                  group->bytes + recording->bytes <= DET_RECORDER_BYTES_MAX);
 }
 
-/* The first of `taken`, up to the next job, as many as may be. They stay there until it is known
- * how it went. */
+/* The first of `taken`, up to the next job or the limits. They stay there until the result is
+ * known. */
 static void gather(struct det_recorder *recorder)
 {
     size_t count_max = recorder->suspects ? (recorder->suspects + 1) / 2 : SIZE_MAX;
@@ -240,12 +242,15 @@ static void gather(struct det_recorder *recorder)
         group->bytes += recording->bytes;
         group->count++;
     }
+    det_assert(group->count > 0 && group->count <= count_max);
+    det_assert(group->saves_count <= DET_RECORDER_SAVES_MAX);
 }
 
-/* So many have had their turn; for those who wait for it. */
+/* Counts finished items and wakes the waiting threads. */
 static void advance(struct det_recorder *recorder, size_t count, size_t bytes)
 {
     det_mutex_lock(recorder->world, recorder->mutex);
+    det_assert(recorder->waiting_bytes >= bytes);
     recorder->finished += count;
     recorder->waiting_bytes -= bytes;
     det_assert(recorder->finished <= recorder->submitted);
@@ -268,6 +273,7 @@ static void end_group(struct det_recorder *recorder, int code, const struct det_
         end_recording(recorder, recording, code, error);
         first += count;
     }
+    det_assert(first == group->saves_count);
     advance(recorder, group->count, bytes);
 }
 
@@ -283,7 +289,7 @@ static void save_group(struct det_recorder *recorder)
         recorder->suspects = group->count;
         return;
     }
-    /* One that was refused alone was the bad one; of the others nothing is known. */
+    /* A recording that was refused alone is the invalid one; the others are unknown. */
     recorder->suspects =
         r == 0 && recorder->suspects > group->count ? recorder->suspects - group->count : 0;
     end_group(recorder, r, &error);
@@ -304,7 +310,7 @@ static void serve_first(struct det_recorder *recorder)
     advance(recorder, 1, 0);
 }
 
-/* All nodes of `from`, which has some, to `to`, which has none. */
+/* Moves all nodes of `from`, which is not empty, to `to`, which is empty. */
 static void move_all(struct det_list *to, struct det_list *from)
 {
     det_assert(det_list_is_empty(to) && !det_list_is_empty(from));
@@ -313,7 +319,7 @@ static void move_all(struct det_list *to, struct det_list *from)
     det_list_init(from);
 }
 
-/* Waits for something to do; false when there will be nothing any more. */
+/* Waits for work; false: no more work will come. */
 static bool take_queue(struct det_recorder *recorder)
 {
     bool is_empty;
@@ -416,6 +422,7 @@ static void enqueue(struct det_recorder *recorder, struct det_recorder_item *ite
     bool was_empty;
 
     det_mutex_lock(recorder->world, recorder->mutex);
+    det_assert(!recorder->is_closing);
     was_empty = det_list_is_empty(&recorder->queue);
     det_list_append(&recorder->queue, &item->node);
     recorder->submitted++;

@@ -9,7 +9,7 @@
 
 #include "worker/recorder_office_cases.h"
 
-static void recordings_are_saved_beside_the_loop_and_told_there(void **state)
+static void recordings_are_saved_off_the_loop_and_reported_on_it(void **state)
 {
     struct world_fixture *fixture = *state;
     struct office office;
@@ -17,7 +17,7 @@ static void recordings_are_saved_beside_the_loop_and_told_there(void **state)
     office_init(&office, fixture->world, false);
     for (size_t count = 1; count <= 4; count++)
         assert_int_equal(0, office_write(&office, 'a', count, 0));
-    turn_until_told(&office);
+    turn_until_reported(&office);
     assert_int_equal(10, office.fake.latest);
     assert_ptr_not_equal(det_thread_self(fixture->world), office.fake.saved_on);
     office_deinit(&office);
@@ -25,7 +25,7 @@ static void recordings_are_saved_beside_the_loop_and_told_there(void **state)
 }
 
 /* The first one is on its way when the others come. */
-static void all_that_wait_are_one_call(void **state)
+static void waiting_recordings_share_one_call(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_recorder_waiting waiting;
@@ -40,7 +40,7 @@ static void all_that_wait_are_one_call(void **state)
     assert_int_equal(1201, waiting.count);
     assert_true(waiting.bytes > 1201 * sizeof(struct det_document_save));
     office_go_on(&office);
-    turn_until_told(&office);
+    turn_until_reported(&office);
     assert_int_equal(4, office.fake.calls);
     assert_int_equal(1, office.fake.saves_of[0]);
     assert_int_equal(512, office.fake.saves_of[1]);
@@ -64,7 +64,7 @@ static void a_call_has_no_more_bytes_than_it_may(void **state)
     for (int i = 0; i < 5; i++)
         assert_int_equal(0, office_write(&office, 'a', 4, 1 << 20));
     office_go_on(&office);
-    turn_until_told(&office);
+    turn_until_reported(&office);
     assert_int_equal(4, office.fake.calls);
     assert_int_equal(DET_RECORDER_BYTES_MAX, office.fake.bytes_of[1]);
     assert_int_equal(DET_RECORDER_BYTES_MAX, office.fake.bytes_of[2]);
@@ -72,7 +72,7 @@ static void a_call_has_no_more_bytes_than_it_may(void **state)
     office_deinit(&office);
 }
 
-static void a_bad_one_spoils_only_itself(void **state)
+static void invalid_recording_fails_alone(void **state)
 {
     struct world_fixture *fixture = *state;
     struct office office;
@@ -87,23 +87,23 @@ static void a_bad_one_spoils_only_itself(void **state)
     write_many(&office, 'c', 1);
     write_many(&office, 'i', 1);
     office_go_on(&office);
-    turn_until_told(&office);
+    turn_until_reported(&office);
     assert_int_equal(2, office.invalid);
     assert_int_equal(1, office.conflicts);
     assert_int_equal(451, office.fake.latest);
     assert_true(office.fake.calls < 40);
     write_many(&office, 'c', 1);
-    turn_until_told(&office);
+    turn_until_reported(&office);
     assert_int_equal(2, office.conflicts);
     assert_string_equal("c7 was changed; read it", office.text);
     /* All of them. */
     write_many(&office, 'i', 40);
-    turn_until_told(&office);
+    turn_until_reported(&office);
     assert_int_equal(42, office.invalid);
     office_deinit(&office);
 }
 
-static void a_store_that_fails_is_told_and_not_asked_again(void **state)
+static void store_failure_is_reported_and_not_retried(void **state)
 {
     struct world_fixture *fixture = *state;
     struct office office;
@@ -116,7 +116,7 @@ static void a_store_that_fails_is_told_and_not_asked_again(void **state)
     office.fake.fail = DET_ERR_IO;
     office.fake.fails_left = 2;
     office_go_on(&office);
-    turn_until_told(&office);
+    turn_until_reported(&office);
     assert_int_equal(3, office.fake.calls);
     assert_int_equal(513, office.failed);
     assert_string_equal("the disk is on fire; buy another one", office.text);
@@ -125,10 +125,9 @@ static void a_store_that_fails_is_told_and_not_asked_again(void **state)
     office.fake.fails_left = 1;
     office.fake.is_silent = true;
     write_many(&office, 'a', 1);
-    turn_until_told(&office);
+    turn_until_reported(&office);
     assert_string_equal(
-        "the store did not save 1 document, the first is \"a62\": it is in use; try again",
-        office.text);
+        "the store did not save 1 document, the first is \"a62\": in use; try again", office.text);
     office_deinit(&office);
 }
 
@@ -153,7 +152,7 @@ static inline void question_done(void *argument, int code)
 {
     struct question *question = argument;
 
-    question->is_answered = code == 42 && question->office->told == question->seen;
+    question->is_answered = code == 42 && question->office->reported == question->seen;
 }
 
 static inline void ask(struct office *office, struct question *question)
@@ -165,7 +164,7 @@ static inline void ask(struct office *office, struct question *question)
     det_recorder_send(office->recorder, &question->job);
 }
 
-static void an_errand_has_its_turn_between_recordings(void **state)
+static void recorder_calls_run_between_recordings(void **state)
 {
     struct world_fixture *fixture = *state;
     struct question questions[3];
@@ -180,7 +179,7 @@ static void an_errand_has_its_turn_between_recordings(void **state)
     }
     write_many(&office, 'a', 10);
     office_go_on(&office);
-    turn_until_told(&office);
+    turn_until_reported(&office);
     for (uint64_t i = 0; i < 3; i++) {
         assert_true(questions[i].is_answered);
         assert_int_equal(10 * i, questions[i].seen);
@@ -204,12 +203,12 @@ static void a_flush_waits_for_what_was_submitted(void **state)
     office_go_on(&office);
     assert_int_equal(0, det_recorder_flush(office.recorder, DET_NEVER));
     assert_int_equal(3, office.fake.latest);
-    assert_int_equal(0, office.told);
+    assert_int_equal(0, office.reported);
     assert_int_equal(3, det_loop_turn(office.loop, 0));
     office_deinit(&office);
 }
 
-static void closing_saves_what_is_left(void **state)
+static void close_saves_pending_recordings(void **state)
 {
     struct world_fixture *fixture = *state;
     struct question question;
@@ -234,7 +233,7 @@ static inline void open_when_called(void *argument)
     office_go_on(office);
 }
 
-/* A call is on its way, others wait behind it. */
+/* One call is under way, others wait after it. */
 static void closing_waits_for_the_store(void **state)
 {
     struct world_fixture *fixture = *state;
@@ -253,7 +252,7 @@ static void closing_waits_for_the_store(void **state)
 }
 
 /* The texts are those of the caller, and nothing is left to wait for. */
-static void inline_it_is_saved_at_once_and_told_later(void **state)
+static void inline_recording_is_saved_at_once_and_reported_later(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_recorder_waiting waiting;
@@ -267,7 +266,7 @@ static void inline_it_is_saved_at_once_and_told_later(void **state)
     write_many(&office, 'a', 1);
     assert_int_equal(3, office.fake.latest);
     assert_ptr_equal(det_thread_self(fixture->world), office.fake.saved_on);
-    assert_int_equal(0, office.told);
+    assert_int_equal(0, office.reported);
     assert_int_equal(0, det_recorder_flush(office.recorder, 0));
     det_recorder_waiting(office.recorder, &waiting);
     assert_int_equal(0, waiting.count);
@@ -285,7 +284,7 @@ static inline int remember_sync(void *context, const struct det_document *docume
     return strcmp(document->kind, "k") == 0 ? 7 : 0;
 }
 
-static void what_is_there_can_be_read(void **state)
+static void stored_documents_can_be_read(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_document_query query = { .kind = "k" };
@@ -309,14 +308,14 @@ static void what_is_there_can_be_read(void **state)
 struct memo {
     uint64_t versions[2];
     int code;
-    unsigned told;
+    unsigned reported;
 };
 
-static inline void memo_told(void *argument, const struct det_recorded *recorded)
+static inline void memo_reported(void *argument, const struct det_recorded *recorded)
 {
     struct memo *memo = argument;
 
-    memo->told++;
+    memo->reported++;
     memo->code = recorded->code;
     for (size_t i = 0; recorded->code == 0 && i < recorded->count; i++)
         memo->versions[i] = recorded->saved[i].version;
@@ -361,9 +360,10 @@ static void submit_memo(
     saves[1].has_expected = true;
     saves[1].expected = expected;
     assert_int_equal(
-        0, det_recorder_submit(
-               recorder, &(struct det_recording){
-                             .saves = saves, .count = 2, .done = memo_told, .argument = memo }));
+        0,
+        det_recorder_submit(
+            recorder, &(struct det_recording){
+                          .saves = saves, .count = 2, .done = memo_reported, .argument = memo }));
 }
 
 /* Over a store in memory, with a thread and without. */
@@ -397,7 +397,7 @@ static void a_real_store_keeps_what_was_recorded(void **state)
         det_loop_close(loop);
         det_store_close(store);
         for (int i = 0; i < 4; i++)
-            assert_int_equal(1, memos[i].told);
+            assert_int_equal(1, memos[i].reported);
         assert_true(memos[0].code == 0 && memos[0].versions[0] == 1 && memos[0].versions[1] == 1);
         assert_int_equal(DET_ERR_INVALID, memos[1].code);
         assert_int_equal(DET_ERR_CONFLICT, memos[2].code);
@@ -407,8 +407,8 @@ static void a_real_store_keeps_what_was_recorded(void **state)
     }
 }
 
-/* Nobody wants to know. */
-static void one_without_done_is_saved_too(void **state)
+/* Without a callback. */
+static void recording_without_a_callback_is_saved(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_document_save save = { .kind = "k", .id = "a1", .text = "1", .size = 1 };
@@ -436,22 +436,24 @@ static void ten_thousand_come_in_order(void **state)
         if (i % 100 == 0)
             assert_true(det_loop_turn(office.loop, 0) >= 0);
     }
-    turn_until_told(&office);
+    turn_until_reported(&office);
     assert_int_equal(9990, office.fake.latest);
     assert_int_equal(10, office.invalid);
     office_deinit(&office);
 }
 
-#define RECORDER_CASES                                                                            \
-    WORLD_CASE(recordings_are_saved_beside_the_loop_and_told_there),                              \
-        WORLD_CASE(all_that_wait_are_one_call), WORLD_CASE(a_call_has_no_more_bytes_than_it_may), \
-        WORLD_CASE(a_bad_one_spoils_only_itself),                                                 \
-        WORLD_CASE(a_store_that_fails_is_told_and_not_asked_again),                               \
-        WORLD_CASE(an_errand_has_its_turn_between_recordings),                                    \
-        WORLD_CASE(a_flush_waits_for_what_was_submitted), WORLD_CASE(closing_saves_what_is_left), \
-        WORLD_CASE(closing_waits_for_the_store),                                                  \
-        WORLD_CASE(inline_it_is_saved_at_once_and_told_later),                                    \
-        WORLD_CASE(what_is_there_can_be_read), WORLD_CASE(a_real_store_keeps_what_was_recorded),  \
-        WORLD_CASE(one_without_done_is_saved_too)
+#define RECORDER_CASES                                                                       \
+    WORLD_CASE(recordings_are_saved_off_the_loop_and_reported_on_it),                        \
+        WORLD_CASE(waiting_recordings_share_one_call),                                       \
+        WORLD_CASE(a_call_has_no_more_bytes_than_it_may),                                    \
+        WORLD_CASE(invalid_recording_fails_alone),                                           \
+        WORLD_CASE(store_failure_is_reported_and_not_retried),                               \
+        WORLD_CASE(recorder_calls_run_between_recordings),                                   \
+        WORLD_CASE(a_flush_waits_for_what_was_submitted),                                    \
+        WORLD_CASE(close_saves_pending_recordings), WORLD_CASE(closing_waits_for_the_store), \
+        WORLD_CASE(inline_recording_is_saved_at_once_and_reported_later),                    \
+        WORLD_CASE(stored_documents_can_be_read),                                            \
+        WORLD_CASE(a_real_store_keeps_what_was_recorded),                                    \
+        WORLD_CASE(recording_without_a_callback_is_saved)
 
 #endif

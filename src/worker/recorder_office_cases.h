@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* recorder_office_cases.h - for suites of the recorder: a store that only counts, and can be told
- * to wait and to fail; and somebody who submits, and looks at what is told. */
+/* recorder_office_cases.h - for suites of the recorder: a store that only counts, and waits and
+ * fails on request; and an office, which submits and checks the results. */
 #ifndef DET_WORKER_RECORDER_OFFICE_CASES_H
 #define DET_WORKER_RECORDER_OFFICE_CASES_H
 
@@ -29,7 +29,7 @@ struct fake_store {
     const void *saved_on;
 };
 
-static inline int fake_judge(const struct det_document_save *save, struct det_error *reterr)
+static inline int fake_validate(const struct det_document_save *save, struct det_error *reterr)
 {
     if (save->id[0] == 'i')
         return det_error_set(reterr, DET_ERR_INVALID, "%s is invalid; make it valid", save->id);
@@ -80,7 +80,7 @@ static inline int fake_save(
     if (fake->fails_left > 0)
         return fake_fail(fake, reterr);
     for (size_t i = 0; i < count && r == 0; i++)
-        r = fake_judge(&saves[i], reterr);
+        r = fake_validate(&saves[i], reterr);
     for (size_t i = 0; i < count && r == 0; i++)
         fake_apply(fake, &saves[i], &ret[i]);
     return r;
@@ -116,19 +116,19 @@ static inline void fake_deinit(struct fake_store *fake)
     gate_deinit(&fake->gate);
 }
 
-/* A recorder over such a store, with a loop that the test turns, and what was told there. */
+/* A recorder over such a store, with a loop that the test turns, and its results. */
 struct office {
     struct det_world *world;
     struct det_loop *loop;
     struct det_recorder *recorder;
     struct fake_store fake;
-    uint64_t submitted, told;
-    unsigned wrong; /* told out of their order, or not as they should be */
+    uint64_t submitted, reported;
+    unsigned wrong; /* results out of order, or wrong ones */
     unsigned invalid, conflicts, failed;
     char text[DET_ERROR_TEXT_MAX]; /* of the last failure */
 };
 
-/* What one recording is told to; the argument is its number. */
+/* The callback of one recording; the argument is its number. */
 struct sheet {
     struct office *office;
     uint64_t number;
@@ -150,7 +150,7 @@ static inline void office_deinit(struct office *office)
     det_recorder_close(office->recorder);
     det_loop_close(office->loop);
     fake_deinit(&office->fake);
-    assert_int_equal(office->submitted, office->told);
+    assert_int_equal(office->submitted, office->reported);
     assert_int_equal(0, office->wrong);
     assert_int_equal(0, office->fake.out_of_order);
 }
@@ -173,12 +173,12 @@ static inline bool is_as_it_should(const struct sheet *sheet, const struct det_r
     return sheet->kind == 'a' && !recorded->error && recorded->saved[0].version == sheet->number;
 }
 
-static inline void office_told(void *argument, const struct det_recorded *recorded)
+static inline void office_reported(void *argument, const struct det_recorded *recorded)
 {
     struct sheet *sheet = argument;
     struct office *office = sheet->office;
 
-    office->wrong += sheet->number != ++office->told || !is_as_it_should(sheet, recorded);
+    office->wrong += sheet->number != ++office->reported || !is_as_it_should(sheet, recorded);
     if (recorded->code == DET_ERR_INVALID)
         office->invalid++;
     else if (recorded->code == DET_ERR_CONFLICT)
@@ -212,7 +212,7 @@ static inline int office_write(struct office *office, char kind, size_t count, s
     r = det_recorder_submit(
         office->recorder,
         &(struct det_recording){
-            .saves = saves, .count = count, .done = office_told, .argument = sheet });
+            .saves = saves, .count = count, .done = office_reported, .argument = sheet });
     if (r == 0)
         office->submitted++;
     else
@@ -228,9 +228,9 @@ static inline void write_many(struct office *office, char kind, int count)
         assert_int_equal(0, office_write(office, kind, 1, 0));
 }
 
-static inline void turn_until_told(struct office *office)
+static inline void turn_until_reported(struct office *office)
 {
-    while (office->told < office->submitted)
+    while (office->reported < office->submitted)
         assert_true(det_loop_turn(office->loop, DET_NEVER) > 0);
 }
 

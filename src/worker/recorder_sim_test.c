@@ -3,47 +3,18 @@
 
 /* recorder_sim_test.c - a recorder in the simulated world: all cases over many seeds, a store that
  * fails by chance, and every want of memory. */
-#include "os/sim/seeds_cases.h"
 #include "worker/recorder_cases.h"
-
-static uint64_t seed = 7;
-
-static int world_setup(void **state)
-{
-    static struct world_fixture fixture;
-
-    fixture = (struct world_fixture){ 0 };
-    if (det_sim_open(&(struct det_sim_options){ .seed = seed }, &fixture.sim, NULL) < 0)
-        return -1;
-    fixture.world = det_sim_world(fixture.sim);
-    *state = &fixture;
-    return 0;
-}
-
-static int world_teardown(void **state)
-{
-    struct world_fixture *fixture = *state;
-
-    det_sim_close(fixture->sim);
-    return 0;
-}
+#include "worker/sim_world_cases.h"
 
 static const struct CMUnitTest cases[] = { RECORDER_CASES };
 
 static void every_case_holds_for_every_seed(void **state)
 {
-    uint64_t count = seeds_count(10);
-
-    for (seed = 1; seed <= count; seed++)
-        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-            assert_int_equal(0, cases[i].setup_func(state));
-            cases[i].test_func(state);
-            assert_int_equal(0, cases[i].teardown_func(state));
-        }
-    seed = 0;
+    run_over_seeds(state, cases, sizeof cases / sizeof *cases, 10);
 }
 
-/* One step of somebody who submits good and bad ones to a store that fails now and then. */
+/* One step of an office that submits valid and invalid recordings to a store that sometimes
+ * fails. */
 static void step(struct office *office, uint64_t number)
 {
     switch (number % 8) {
@@ -74,8 +45,8 @@ static void step(struct office *office, uint64_t number)
 
 static uint64_t days_hash(struct office *office)
 {
-    struct det_sim_options options = { .seed = seed, .preempt = 300000 };
-    uint64_t hash, random = seed;
+    struct det_sim_options options = { .seed = world_seed, .preempt = 300000 };
+    uint64_t hash, random = world_seed;
     struct det_sim *sim;
 
     assert_int_equal(0, det_sim_open(&options, &sim, NULL));
@@ -88,7 +59,7 @@ static uint64_t days_hash(struct office *office)
     return hash;
 }
 
-static void all_are_told_in_order_for_every_seed(void **state)
+static void recordings_are_reported_in_order_under_every_seed(void **state)
 {
     uint64_t count = seeds_count(60);
     static struct office office;
@@ -96,26 +67,26 @@ static void all_are_told_in_order_for_every_seed(void **state)
     uint64_t saved = 0;
 
     (void)state;
-    for (seed = 1; seed <= count; seed++) {
+    for (world_seed = 1; world_seed <= count; world_seed++) {
         assert_true(days_hash(&office) == days_hash(&office));
         failed += office.failed;
         invalid += office.invalid;
         conflicts += office.conflicts;
         saved += office.fake.latest;
     }
-    seed = 0;
+    world_seed = 0;
     assert_true(failed > 0 && invalid > count && conflicts > count && saved > 100 * count);
 }
 
 struct answer {
-    unsigned told, refused;
+    unsigned reported, refused;
 };
 
-static void hear(void *argument, const struct det_recorded *recorded)
+static void receive(void *argument, const struct det_recorded *recorded)
 {
     struct answer *answer = argument;
 
-    answer->told++;
+    answer->reported++;
     answer->refused += recorded->code < 0;
 }
 
@@ -126,7 +97,7 @@ static int write_poor(struct det_recorder *recorder, struct answer *answer, unsi
         { .kind = "k", .id = "a2", .is_drop = true, .text = "0", .size = 1 },
     };
     const struct det_recording wanted = {
-        .saves = saves, .count = 2, .done = hear, .argument = answer
+        .saves = saves, .count = 2, .done = receive, .argument = answer
     };
     int r = 0;
 
@@ -159,7 +130,7 @@ static int record_poor(struct det_sim *sim, struct det_test_memory *memory, bool
     }
     det_loop_close(loop);
     fake_deinit(&fake);
-    assert_int_equal(submitted, answer.told);
+    assert_int_equal(submitted, answer.reported);
     assert_int_equal(0, answer.refused);
     assert_int_equal(2 * submitted, fake.latest);
     return r;
@@ -179,19 +150,11 @@ static int open_use_close(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void want_of_memory_loses_nothing_that_was_taken(void **state)
+static void allocation_failure_loses_no_accepted_recording(void **state)
 {
     (void)state;
     det_test_each_failure(open_use_close, NULL);
     det_test_each_failure(open_use_close, "inline");
-}
-
-static int tell_seed(void **state)
-{
-    (void)state;
-    if (seed)
-        print_message("the last seed was %llu\n", (unsigned long long)seed);
-    return 0;
 }
 
 int main(void)
@@ -199,10 +162,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_case_holds_for_every_seed),
         WORLD_CASE(ten_thousand_come_in_order),
-        cmocka_unit_test(all_are_told_in_order_for_every_seed),
-        cmocka_unit_test(want_of_memory_loses_nothing_that_was_taken),
+        cmocka_unit_test(recordings_are_reported_in_order_under_every_seed),
+        cmocka_unit_test(allocation_failure_loses_no_accepted_recording),
     };
     int failed = cmocka_run_group_tests_name("one seed", cases, NULL, NULL);
 
-    return failed + cmocka_run_group_tests_name("seeds", tests, NULL, tell_seed);
+    return failed + cmocka_run_group_tests_name("seeds", tests, NULL, print_seed);
 }

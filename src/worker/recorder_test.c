@@ -3,22 +3,8 @@
 
 /* recorder_test.c - a recorder in the real world. */
 /* test: threads */
+#include "worker/real_world_cases.h"
 #include "worker/recorder_cases.h"
-
-static int world_setup(void **state)
-{
-    static struct world_fixture fixture;
-
-    fixture = (struct world_fixture){ .world = det_world_real() };
-    *state = &fixture;
-    return 0;
-}
-
-static int world_teardown(void **state)
-{
-    (void)state;
-    return 0;
-}
 
 int main(void)
 {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* run.c - one call of user code on a thread pool: what the code is given, how it may leave, what it
- * said, and what is done when it does not come back:
+/* run.c - one call of user code on a thread pool: its arguments, its results, and its deadlines:
  *
- *     timeout       it is told to end
- *     2 timeouts    that it does not is told to whoever listens
- *     3 timeouts    it is given up: its thread is replaced, and what it says is not heard
- */
+ *     timeout       it is cancelled
+ *     2 timeouts    it is reported as stuck
+ *     3 timeouts    it is abandoned: its thread is replaced, and its result is ignored */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,14 +14,14 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 
 static struct det_run *run_of(struct det_worker_context *context)
 {
     return DET_CONTAINER(context, struct det_run, context);
 }
 
-/* What user code calls, on its thread. */
+/* Functions for user code, on its thread. */
 
 static bool is_cancelled(struct det_worker_context *context)
 {
@@ -42,7 +40,7 @@ static int wait_until(struct det_worker_context *context, det_time deadline)
     return det_worker_threads_wait(pool_of(run), &run->job, deadline);
 }
 
-DET_PRINTF(2, 0) static void say(struct det_run *run, const char *format, va_list list)
+DET_PRINTF(2, 0) static void log_text(struct det_run *run, const char *format, va_list list)
 {
     char text[2 * DET_WORKER_REASON_MAX];
 
@@ -55,7 +53,7 @@ DET_PRINTF(2, 3) static void explain(struct det_worker_context *context, const c
     va_list list;
 
     va_start(list, format);
-    say(run_of(context), format, list);
+    log_text(run_of(context), format, list);
     va_end(list);
 }
 
@@ -65,7 +63,7 @@ DET_PRINTF(2, 3) static void panic(struct det_worker_context *context, const cha
     va_list list;
 
     va_start(list, format);
-    say(run, format, list);
+    log_text(run, format, list);
     va_end(list);
     longjmp(run->panic, 1);
 }
@@ -126,7 +124,7 @@ static void unlock(struct det_worker_context *context)
     det_mutex_unlock(context->world, run->incarnation->mutex);
 }
 
-/* Only open() provides, before anybody below can ask. */
+/* Only open() provides things, before any descendant can use them. */
 static void provide(struct det_worker_context *context, const char *name, void *thing)
 {
     struct det_run *run = run_of(context);
@@ -176,7 +174,7 @@ static int read_other(
 
     if (!status)
         return DET_ERR_NO_MEMORY;
-    r = det_workers_get(run_of(context)->workers, id, status, record, ret);
+    r = det_workers_get(run_of(context)->workers, id, record, status, ret, NULL);
     if (r == 0 && status->freshness == DET_FRESHNESS_NEVER)
         r = DET_ERR_NOT_FOUND;
     DET_DELETE(context->allocator, status);
@@ -216,13 +214,13 @@ static int call(struct det_run *run)
     return DET_ERR_INVALID;
 }
 
-/* A function of its own: what setjmp() may spoil is not here. */
+/* A separate function: setjmp() may clobber none of the caller's variables. */
 static int guard(struct det_run *run)
 {
     if (setjmp(run->panic) == 0)
         return call(run);
     run->has_panicked = true;
-    /* Whoever comes next must get it. */
+    /* A panic must not keep the lock. */
     if (run->has_lock)
         unlock(&run->context);
     return DET_ERR_ACTION_FAILED;
@@ -383,11 +381,13 @@ void det_run_start(struct det_run *run, det_time timeout)
 {
     struct det_workers *workers = run->workers;
 
+    det_assert(timeout > 0 && run->incarnation->holders > 0);
+    det_assert(det_loop_is_mine(workers->loop));
     run->job = (struct det_worker_threads_job){ .run = run_it, .done = done, .argument = run };
-    /* Three times as long must be a time, too. */
+    /* Three timeouts must not overflow. */
     run->timeout = timeout > DET_NEVER / 4 ? DET_NEVER : timeout;
     run->submitted_at = workers->now;
-    run->told = 0;
+    run->lateness = 0;
     run->code = 0;
     run->has_panicked = false;
     run->has_lock = false;
@@ -413,24 +413,25 @@ void det_run_cancel(struct det_run *run)
     det_worker_threads_cancel(pool_of(run), &run->job);
 }
 
-bool det_run_give_up(struct det_run *run)
+bool det_run_abandon(struct det_run *run)
 {
     struct det_worker_threads *pool = pool_of(run);
 
+    det_assert(run->worker && run->kind != DET_RUN_CLOSE);
     if (det_worker_threads_withdraw(pool, &run->job)) {
         det_assert(run->kind != DET_RUN_COLLECT || run->workers->outstanding.observing > 0);
         run->workers->outstanding.observing -= run->kind == DET_RUN_COLLECT;
         det_run_free(run);
         return true;
     }
-    if (det_worker_threads_give_up(pool, &run->job) < 0)
+    if (det_worker_threads_abandon(pool, &run->job) < 0)
         return false;
     run->worker = NULL;
     count_lost(run, true);
     return true;
 }
 
-/* What it is called when it is late; NULL: a collect. */
+/* The name in reports; NULL: a collect. */
 static const char *name_of(const struct det_run *run)
 {
     switch (run->kind) {
@@ -446,9 +447,9 @@ static const char *name_of(const struct det_run *run)
     return NULL;
 }
 
-static void tell_late(struct det_run *run, enum det_worker_event_kind kind, uint64_t number)
+static void report_late(struct det_run *run, enum det_worker_event_kind kind, uint64_t number)
 {
-    det_tell(
+    det_worker_publish(
         run->worker,
         (struct det_worker_event){ .kind = kind, .action = name_of(run), .number = number });
 }
@@ -460,9 +461,9 @@ static bool quarantine(struct det_run *run)
     struct det_worker_threads *pool = pool_of(run);
     const char *action = name_of(run);
 
-    if (!det_run_give_up(run))
+    if (!det_run_abandon(run))
         return false;
-    det_tell(
+    det_worker_publish(
         worker,
         (struct det_worker_event){ .kind = is_action ? DET_WORKER_EVENT_ACTION_QUARANTINED
                                                      : DET_WORKER_EVENT_COLLECTOR_QUARANTINED,
@@ -477,28 +478,29 @@ bool det_run_watch(struct det_run *run)
     bool is_action = run->kind != DET_RUN_COLLECT;
     det_time now = run->workers->now, began = now, took;
 
+    det_assert(worker && worker->incarnation == run->incarnation && run->lateness <= 2);
     if (run->timeout == DET_NEVER)
         return false;
     if (atomic_load_explicit(&run->job.is_started, memory_order_acquire))
         began = atomic_load_explicit(&run->job.started_at, memory_order_acquire);
     took = now - began;
-    if (took >= run->timeout && run->told < 1) {
-        run->told = 1;
+    if (took >= run->timeout && run->lateness < 1) {
+        run->lateness = 1;
         det_run_cancel(run);
         if (is_action)
-            tell_late(run, DET_WORKER_EVENT_ACTION_TIMEOUT, (uint64_t)(took / DET_MILLISECOND));
+            report_late(run, DET_WORKER_EVENT_ACTION_TIMEOUT, (uint64_t)(took / DET_MILLISECOND));
     }
-    if (took >= 2 * run->timeout && run->told < 2) {
-        run->told = 2;
-        tell_late(
+    if (took >= 2 * run->timeout && run->lateness < 2) {
+        run->lateness = 2;
+        report_late(
             run, is_action ? DET_WORKER_EVENT_ACTION_STUCK : DET_WORKER_EVENT_COLLECTOR_STUCK,
             (uint64_t)(took / DET_MILLISECOND));
     }
     if (took >= 3 * run->timeout && quarantine(run))
         return true;
     det_worker_due(
-        worker, run->told < 2
-                    ? began + (run->told + 1) * run->timeout
+        worker, run->lateness < 2
+                    ? began + (run->lateness + 1) * run->timeout
                     : (took < 3 * run->timeout ? began + 3 * run->timeout : now + run->timeout));
     return false;
 }

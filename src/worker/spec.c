@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* spec.c - the YAML of a tree of workers into specs, parents before children, without recursion. */
+/* spec.c - reads the YAML of a tree of workers into specs, parents before children, without
+ * recursion. */
 #include "worker/spec.h"
 
 #include <stdio.h>
@@ -30,13 +31,13 @@ static const char *const child_keys[] = {
 
 struct reader {
     const struct det_allocator *allocator;
-    struct det_arena arena; /* of the tree that is read */
+    struct det_arena arena; /* of the parsed tree */
     struct det_spec *spec;
     struct det_error *error;
     uint32_t capacity; /* of spec->children */
 };
 
-/* A list of children that is still to be read, and the level it is on. */
+/* A list of children to read, and its level. */
 struct pending {
     const struct det_datum *next;
     uint32_t parent;
@@ -48,29 +49,27 @@ struct pending {
 
 static int no_memory(struct reader *reader)
 {
-    return det_error_set(
-        reader->error, DET_ERR_NO_MEMORY, "workers: there is no memory left for their specs");
+    return det_error_set(reader->error, DET_ERR_NO_MEMORY, "workers: out of memory");
 }
 
 static int fail_key(
     struct reader *reader, const struct det_datum *item, const char *const *keys, size_t count)
 {
+    const char *what = count == KEY_COUNT ? "a child" : "the root";
     int nearest = det_text_nearest(item->key, keys, count);
 
     if (nearest >= 0)
         return FAIL_AT(
-            reader, item->key_line, item->key_column,
-            "there is no key '%.64s' here; did you mean "
-            "'%s'?",
-            item->key, keys[nearest]);
+            reader, item->key_line, item->key_column, "%s has no key '%.64s'; did you mean '%s'?",
+            what, item->key, keys[nearest]);
     return FAIL_AT(
-        reader, item->key_line, item->key_column, "there is no key '%.64s' here; there are %s",
+        reader, item->key_line, item->key_column, "%s has no key '%.64s'; it has %s", what,
         item->key,
         count == KEY_COUNT ? "name, kind, config, variables, location, run_in, disabled, children"
                            : "variables, location, children");
 }
 
-/* The values by the index of their keys; NULL: not said. */
+/* The values by the index of their keys; NULL: missing. */
 static int read_keys(
     struct reader *reader, const struct det_datum *map, const char *const *keys, size_t count,
     const struct det_datum **ret)
@@ -98,11 +97,11 @@ static int read_word(
         return FAIL(reader, child, "a child has a name and a kind; say '%s: ...'", key);
     if (datum->kind != DET_DATUM_TEXT)
         return FAIL(
-            reader, datum, "%s is text, and this is %s; put quotes around it", key,
+            reader, datum, "%s: expected text, found %s; put quotes around it", key,
             det_datum_kind_text(datum->kind));
     if (!det_name_is_valid(datum->text) || strlen(datum->text) > DET_WORKER_NAME_MAX)
         return FAIL(
-            reader, datum, "%s is made of A-Z a-z 0-9 . _ -, and has 1 to %d of them", key,
+            reader, datum, "%s has 1 to %d of the characters A-Z a-z 0-9 . _ -", key,
             DET_WORKER_NAME_MAX);
     *ret = det_arena_copy(&reader->spec->arena, datum->text);
     return *ret ? 0 : no_memory(reader);
@@ -115,8 +114,7 @@ static int check_state(
         return FAIL(reader, item, "run_in is a list of names of states: run_in: [running]");
     for (const struct det_datum *other = list->first; other != item; other = other->next)
         if (strcmp(other->text, item->text) == 0)
-            return FAIL(
-                reader, item, "the state '%.64s' stands here twice; take one away", item->text);
+            return FAIL(reader, item, "duplicate state '%.64s'; remove one", item->text);
     return 0;
 }
 
@@ -130,7 +128,7 @@ static int read_run_in(
         return 0;
     if (list->kind != DET_DATUM_LIST)
         return FAIL(
-            reader, list, "run_in is a list of names of states, run_in: [running], and this is %s",
+            reader, list, "run_in: expected a list of names of states, [running], found %s",
             det_datum_kind_text(list->kind));
     if (list->count > DET_WORKER_STATES_MAX)
         return FAIL(reader, list, "a worker has at most %d states", DET_WORKER_STATES_MAX);
@@ -156,7 +154,7 @@ static int read_disabled(
         return 0;
     if (datum->kind != DET_DATUM_BOOL)
         return FAIL(
-            reader, datum, "disabled is true or false, and this is %s",
+            reader, datum, "disabled: expected true or false, found %s",
             det_datum_kind_text(datum->kind));
     child->is_disabled = datum->as.truth;
     return 0;
@@ -175,7 +173,7 @@ static uint64_t hash_child(const struct det_spec_child *child)
     return det_hash_mix(hash, states);
 }
 
-/* Room for one more; the array lies in memory of its own, since it moves. */
+/* Room for one more; the array has its own memory, since it moves. */
 static struct det_spec_child *add_child(struct reader *reader)
 {
     struct det_spec *spec = reader->spec;
@@ -194,7 +192,7 @@ static struct det_spec_child *add_child(struct reader *reader)
     return &spec->children[spec->count++];
 }
 
-/* The list of its children comes out, if it has one. */
+/* Returns the list of its children, if it has one. */
 static int read_child(
     struct reader *reader, const struct det_datum *datum, uint32_t parent,
     const struct det_datum **ret_children)
@@ -205,7 +203,7 @@ static int read_child(
 
     if (datum->kind != DET_DATUM_MAP)
         return FAIL(
-            reader, datum, "a child is a map, {name: a, kind: b}, and this is %s",
+            reader, datum, "a child: expected a map, {name: a, kind: b}, found %s",
             det_datum_kind_text(datum->kind));
     r = read_keys(reader, datum, child_keys, KEY_COUNT, parts);
     if (r < 0)
@@ -233,7 +231,7 @@ static int read_child(
     return r;
 }
 
-/* Names are unique among siblings: a map of them finds the doubled one. */
+/* Names are unique among siblings: a map of them finds a duplicate. */
 static int check_names(struct reader *reader, const struct det_datum *list)
 {
     struct det_datum *names = det_datum_new(&reader->arena, DET_DATUM_MAP), *item;
@@ -254,7 +252,7 @@ static int check_names(struct reader *reader, const struct det_datum *list)
     r = names ? det_datum_seal(&reader->arena, names, &twice) : DET_ERR_NO_MEMORY;
     if (r == DET_ERR_EXISTS)
         return FAIL(
-            reader, twice, "the name '%.64s' is taken by a sibling, on line %u; take another",
+            reader, twice, "the name '%.64s' is used by a sibling, on line %u; choose another",
             twice->key, det_datum_get(names, twice->key)->line);
     return r < 0 ? no_memory(reader) : 0;
 }
@@ -267,10 +265,10 @@ static int open_list(
         return 0;
     if (list->kind != DET_DATUM_LIST)
         return FAIL(
-            reader, list, "children is a list, - name: ..., and this is %s",
+            reader, list, "children: expected a list, - name: ..., found %s",
             det_datum_kind_text(list->kind));
     if (*depth == DET_WORKER_DEPTH_MAX)
-        return FAIL(reader, list, "workers are at most %d deep", DET_WORKER_DEPTH_MAX);
+        return FAIL(reader, list, "workers are nested more than %d deep", DET_WORKER_DEPTH_MAX);
     pending[(*depth)++] = (struct pending){ list->first, parent };
     return check_names(reader, list);
 }
@@ -308,7 +306,7 @@ static int read_root(struct reader *reader, const struct det_datum *root)
         return 0;
     if (root->kind != DET_DATUM_MAP)
         return FAIL(
-            reader, root, "a map with children is wanted, and this is %s",
+            reader, root, "expected a map with children, found %s",
             det_datum_kind_text(root->kind));
     r = read_keys(reader, root, root_keys, 3, parts);
     if (r == 0)
@@ -371,7 +369,7 @@ static int find_state(const struct det_worker_kind *kind, const char *name)
     return -1;
 }
 
-/* With all the states there are, cut when they are many. */
+/* Lists the existing states, cut if there are many. */
 static int fail_state(
     const struct det_spec_child *child, const char *name, const struct det_worker_kind *parent,
     struct det_error *reterr)

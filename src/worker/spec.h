@@ -25,10 +25,10 @@ struct det_spec_child {
     const char *name, *kind;
     const char *const *run_in; /* names of states of the parent, each once */
     uint32_t run_in_count;     /* 0: in all of them */
-    uint32_t parent;           /* the index of the child that it is below; DET_SPEC_ROOT */
-    uint32_t line, column;     /* where it stands */
+    uint32_t parent;           /* index of its parent child; DET_SPEC_ROOT */
+    uint32_t line, column;     /* its place in the text */
     struct det_user_spec spec;
-    uint64_t hash; /* of everything about it but its children */
+    uint64_t hash; /* covers everything except its children */
     bool is_disabled;
 };
 
@@ -40,18 +40,18 @@ struct det_spec {
     uint32_t count;
 };
 
-/* An empty text is no children. Kinds, states and configs are not judged here. DET_ERR_MALFORMED:
- * no YAML; DET_ERR_INVALID: unknown keys, names that are none or doubled among siblings, no kind,
- * what is not of its type, too deep; each with place, reason and remedy. DET_ERR_LIMIT,
- * DET_ERR_NO_MEMORY. `ret` is then all zero. */
+/* Reads a tree. An empty text has no children. Kinds, states and configs are not checked.
+ * DET_ERR_MALFORMED: not YAML; DET_ERR_INVALID: unknown keys, invalid or duplicate names, no kind,
+ * wrong types, too deep; each with place, reason and remedy. DET_ERR_LIMIT, DET_ERR_NO_MEMORY.
+ * `ret` is then all zero. */
 DET_MUST_CHECK int det_workers_spec_read(
     struct det_spec *ret, const struct det_allocator *allocator, const char *yaml, size_t size,
     struct det_error *reterr);
-/* The same of a tree that was read, which is not kept. */
+/* Like det_workers_spec_read(), from a parsed tree, which is not kept. */
 DET_MUST_CHECK int det_workers_spec_read_data(
     struct det_spec *ret, const struct det_allocator *allocator, const struct det_datum *root,
     struct det_error *reterr);
-/* det_workers_apply() and det_workers_set_globals() of trees that were read; they are not kept. */
+/* det_workers_apply() and det_workers_set_globals() for parsed trees, which are not kept. */
 struct det_workers;
 DET_MUST_CHECK int det_workers_apply_data(
     struct det_workers *workers, const struct det_datum *root, struct det_error *reterr);
@@ -59,8 +59,8 @@ DET_MUST_CHECK int det_workers_set_globals_data(
     struct det_workers *workers, const struct det_datum *globals, struct det_error *reterr);
 /* All zero afterwards. */
 void det_spec_deinit(struct det_spec *spec);
-/* DET_IN() of its `run_in` among the states of the parent's kind; 0: in all. DET_ERR_INVALID
- * with the nearest name. */
+/* DET_IN() of its `run_in` among the states of the parent's kind; 0: all. DET_ERR_INVALID with the
+ * nearest name. */
 DET_MUST_CHECK int det_spec_run_in(
     const struct det_spec_child *child, const struct det_worker_kind *parent, uint64_t *ret,
     struct det_error *reterr);

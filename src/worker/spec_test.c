@@ -96,7 +96,7 @@ static void a_tree_is_read(void **state)
     assert_false(spec->children[4].is_disabled);
 }
 
-static void nothing_is_no_children(void **state)
+static void empty_spec_has_no_children(void **state)
 {
     static const char *const rows[] = {
         "", "# nothing\n", "{}", "children: []\n", "children:\n", "variables:\nlocation: ~\n",
@@ -127,7 +127,7 @@ static struct pump_config derive(struct fixture *fixture, const char *yaml)
     return desired;
 }
 
-/* What is a number stays one, what is text stays text, whatever is in it. */
+/* A number stays a number, and text stays text, whatever it contains. */
 static void templates_work_in_the_texts_of_a_map(void **state)
 {
     const struct pump_config desired = derive(
@@ -177,7 +177,7 @@ static void maps_may_range_and_declare(void **state)
     assert_string_equal(desired.site, " 1");
 }
 
-static void what_is_wrong_is_told(void **state)
+static void invalid_input_is_reported(void **state)
 {
     static const struct {
         const char *yaml;
@@ -185,44 +185,46 @@ static void what_is_wrong_is_told(void **state)
         const char *text;
     } rows[] = {
         { "a: [", DET_ERR_MALFORMED, "workers, line " },
-        { "- 1", DET_ERR_INVALID, "workers, line 1, column 1: a map with children is wanted" },
+        { "- 1", DET_ERR_INVALID, "workers, line 1, column 1: expected a map with children" },
         { "childrn: []", DET_ERR_INVALID,
-          "there is no key 'childrn' here; did you mean 'children'?" },
-        { "xyzzy: 1", DET_ERR_INVALID, "there are variables, location, children" },
+          "the root has no key 'childrn'; did you mean 'children'?" },
+        { "xyzzy: 1", DET_ERR_INVALID, "it has variables, location, children" },
         { "children: {a: 1}", DET_ERR_INVALID,
-          "children is a list, - name: ..., and this is a "
+          "children: expected a list, - name: ..., found a "
           "map" },
         { "children: [a]", DET_ERR_INVALID,
-          "a child is a map, {name: a, kind: b}, and this is "
+          "a child: expected a map, {name: a, kind: b}, found "
           "text" },
         { "children: [{name: a}]", DET_ERR_INVALID, "say 'kind: ...'" },
         { "children: [{kind: a}]", DET_ERR_INVALID, "say 'name: ...'" },
         { "children: [{name: ~, kind: a}]", DET_ERR_INVALID, "say 'name: ...'" },
-        { "children: [{name: 1, kind: a}]", DET_ERR_INVALID, "name is text, and this is a number" },
-        { "children: [{name: a/b, kind: a}]", DET_ERR_INVALID, "name is made of A-Z a-z 0-9" },
-        { "children: [{name: '', kind: a}]", DET_ERR_INVALID, "name is made of" },
-        { "children: [{name: a, kind: 'b c'}]", DET_ERR_INVALID, "kind is made of" },
+        { "children: [{name: 1, kind: a}]", DET_ERR_INVALID,
+          "name: expected text, found a number" },
+        { "children: [{name: a/b, kind: a}]", DET_ERR_INVALID,
+          "name has 1 to 64 of the characters A-Z a-z 0-9" },
+        { "children: [{name: '', kind: a}]", DET_ERR_INVALID, "name has 1 to" },
+        { "children: [{name: a, kind: 'b c'}]", DET_ERR_INVALID, "kind has 1 to" },
         { "children: [{name: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, "
           "kind: a}]",
           DET_ERR_INVALID, "1 to 64" },
         { "children: [{name: a, kind: b, confg: 1}]", DET_ERR_INVALID, "did you mean 'config'?" },
-        { "children: [{name: a, kind: b, xyzzy: 1}]", DET_ERR_INVALID, "there are name, kind" },
+        { "children: [{name: a, kind: b, xyzzy: 1}]", DET_ERR_INVALID, "it has name, kind" },
         { "children: [{name: a, kind: b, config: 1}]", DET_ERR_INVALID,
-          "config, line 1, column 39: a map or a text is wanted" },
+          "config, line 1, column 39: expected a map or a text" },
         { "children: [{name: a, kind: b, config: [1]}]", DET_ERR_INVALID, "a map or a text" },
         { "children: [{name: a, kind: b, disabled: 1}]", DET_ERR_INVALID,
-          "disabled is true or false, and this is a number" },
-        { "children: [{name: a, kind: b, run_in: x}]", DET_ERR_INVALID, "run_in is a list" },
+          "disabled: expected true or false, found a number" },
+        { "children: [{name: a, kind: b, run_in: x}]", DET_ERR_INVALID, "run_in: expected a list" },
         { "children: [{name: a, kind: b, run_in: [1]}]", DET_ERR_INVALID, "names of states" },
         { "children: [{name: a, kind: b, run_in: [x, x]}]", DET_ERR_INVALID,
-          "the state 'x' stands here twice" },
+          "duplicate state 'x'" },
         { "children: [{name: a, kind: b, variables: {global: 1}}]", DET_ERR_INVALID,
-          "the name 'global' is taken" },
+          "the name 'global' is reserved" },
         { "children: [{name: a, kind: b, location: {x: 1}}]", DET_ERR_INVALID, "no level 'x'" },
-        { "variables: {internal: 1}", DET_ERR_INVALID, "the name 'internal' is taken" },
-        { "location: 1", DET_ERR_INVALID, "a map of levels is wanted" },
+        { "variables: {internal: 1}", DET_ERR_INVALID, "the name 'internal' is reserved" },
+        { "location: 1", DET_ERR_INVALID, "expected a map of levels" },
         { "children:\n- {name: a, kind: x}\n- {name: b, kind: x}\n- {name: a, kind: y}\n",
-          DET_ERR_INVALID, "line 4, column 10: the name 'a' is taken by a sibling, on line 2" },
+          DET_ERR_INVALID, "line 4, column 10: the name 'a' is used by a sibling, on line 2" },
     };
     struct fixture *fixture = *state;
 
@@ -237,8 +239,8 @@ static void what_is_wrong_is_told(void **state)
     }
 }
 
-/* Equal names are told apart by their parents. */
-static void cousins_may_share_a_name(void **state)
+/* Equal names are distinguished by their parents. */
+static void children_of_different_parents_may_share_a_name(void **state)
 {
     const struct det_spec *spec = read(
         *state, "children:\n"
@@ -325,7 +327,7 @@ static void the_order_of_keys_is_not_part_of_a_hash(void **state)
     }
 }
 
-static void the_hash_of_a_child_is_of_all_but_its_children(void **state)
+static void child_hash_excludes_its_children(void **state)
 {
     static const char *const rows[] = {
         "{name: a, kind: b}",
@@ -403,7 +405,7 @@ static int use_all(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void no_memory_is_told(void **state)
+static void allocation_failure_is_reported(void **state)
 {
     (void)state;
     det_test_each_failure(use_all, NULL);
@@ -415,17 +417,17 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CASE(a_tree_is_read),
-        CASE(nothing_is_no_children),
+        CASE(empty_spec_has_no_children),
         CASE(templates_work_in_the_texts_of_a_map),
         CASE(maps_may_range_and_declare),
-        CASE(what_is_wrong_is_told),
-        CASE(cousins_may_share_a_name),
+        CASE(invalid_input_is_reported),
+        CASE(children_of_different_parents_may_share_a_name),
         CASE(depth_is_bounded),
         CASE(many_children_are_read_quickly),
         CASE(the_order_of_keys_is_not_part_of_a_hash),
-        CASE(the_hash_of_a_child_is_of_all_but_its_children),
+        CASE(child_hash_excludes_its_children),
         CASE(states_are_those_of_the_parent),
-        CASE(no_memory_is_told),
+        CASE(allocation_failure_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

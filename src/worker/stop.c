@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* stop.c - how workers stop: asked to walk to STOPPED by themselves, children before parents and
- * siblings at the same time, and taken down when that takes too long. The time of a worker is the
- * grace of its own level and of all levels below it, so that a parent has its own when its children
- * have used up theirs. */
+/* stop.c - stops workers: each is requested to reach STOPPED by itself, children before parents and
+ * siblings at the same time, and is forced after a timeout. The time of a worker is the grace of
+ * its own level and of all levels below, so a parent keeps its own time when its children have used
+ * theirs. */
 #include <detent/driver/policy.h>
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/text.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 
 det_time det_stop_now(const struct det_workers *workers)
 {
     return (workers->tick.is_clock_held ? workers->tick.began : workers->now) - workers->tick.held;
 }
 
-/* How many levels are below each worker of the subtree. */
+/* Counts the levels below each worker of the subtree. */
 static void measure(struct det_worker *top)
 {
     for (struct det_worker *worker = top; worker; worker = det_worker_after(worker, top))
         worker->place.height = 0;
+    det_assert(top->place.depth < DET_WORKER_DEPTH_MAX);
     for (struct det_worker *worker = top; worker; worker = det_worker_after(worker, top)) {
         uint16_t height = 1;
 
@@ -50,8 +52,8 @@ static void request(struct det_worker *worker, det_time grace, const char *reaso
     worker->leaving.stop_at = stop_at;
     worker->shutdown_wanted = true;
     det_worker_hasten(worker);
-    worker->attention |= DET_LOOK_DESIRED;
-    det_tell(
+    worker->attention |= DET_CHECK_DESIRED;
+    det_worker_publish(
         worker,
         (struct det_worker_event){ .kind = DET_WORKER_EVENT_SHUTDOWN_REQUESTED, .reason = reason });
 }
@@ -75,15 +77,15 @@ void det_stop_shutdown(struct det_worker *top, det_time grace, const char *reaso
 void det_stop_revoke(struct det_worker *worker)
 {
     worker->due = 0;
-    worker->attention |= DET_LOOK_DESIRED | DET_LOOK_CHILDREN;
-    /* One that is to rest goes on to do so; one that is being closed begins anew when it is. */
+    worker->attention |= DET_CHECK_DESIRED | DET_CHECK_CHILDREN;
+    /* A worker that will rest continues to stop; one that is being closed restarts afterwards. */
     if (!det_life_may_stay(worker) || worker->leaving.has_to_rest)
         return;
     worker->shutdown_wanted = false;
     worker->leaving.stop_at = DET_NEVER;
 }
 
-/* Whether it is one too many; without memory to count, it is not. */
+/* True if it exceeds the intensity; false without memory to count. */
 static bool is_too_often(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
@@ -96,7 +98,7 @@ static bool is_too_often(struct det_worker *worker)
         return false;
     is_fine = det_intensity_note(faults->restarts, workers->now);
     if (!is_fine)
-        det_tell(
+        det_worker_publish(
             worker, (struct det_worker_event){
                         .kind = DET_WORKER_EVENT_RESTART_INTENSITY,
                         .number = det_intensity_count(faults->restarts, workers->now) });
@@ -113,7 +115,7 @@ void det_stop_rest(struct det_worker *worker, const char *reason)
         det_text_copy(faults->rest_reason, sizeof faults->rest_reason, reason);
 }
 
-/* Too often: the last reason tells most. */
+/* The worker rests after too many restarts, with the last reason. */
 static void rest(struct det_worker *worker, const char *reason)
 {
     char text[DET_WORKER_REASON_MAX + 1];
@@ -128,7 +130,7 @@ static void rest(struct det_worker *worker, const char *reason)
 static void request_restart(struct det_worker *worker, const char *reason)
 {
     worker->counts.restarts++;
-    det_tell(
+    det_worker_publish(
         worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_RESTART_REQUESTED,
                                            .reason = reason,
                                            .number = worker->counts.restarts });
@@ -150,14 +152,15 @@ void det_stop_restart_by_order(struct det_worker *worker, const char *reason)
     det_stop_shutdown(worker, worker->workers->limits.restart_grace, reason);
 }
 
-/* It did not come by itself. */
+/* It did not reach STOPPED by itself. */
 static void note_forced(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
+    det_assert(!worker->leaving.was_forced && !det_life_is_gone(worker));
     worker->leaving.was_forced = true;
     worker->leaving.stop_at = DET_NEVER;
-    det_tell(
+    det_worker_publish(
         worker, (struct det_worker_event){ .kind = worker->leaving.is_restart_wanted
                                                        ? DET_WORKER_EVENT_RESTART_FORCED
                                                        : DET_WORKER_EVENT_STOP_TIMEOUT,
@@ -178,7 +181,7 @@ void det_stop_force(struct det_worker *worker)
     det_life_leave(worker);
 }
 
-void det_stop_left_behind(struct det_worker *worker)
+void det_stop_note_hung_close(struct det_worker *worker)
 {
     if (!worker->leaving.was_forced)
         note_forced(worker);
@@ -206,11 +209,11 @@ void det_stop_all(struct det_workers *workers)
         workers->stopping.is_wanted = true;
         root->leaving.is_unwanted = true;
         root->leaving.is_restart_wanted = false;
-        det_stop_shutdown(root, workers->limits.stop_grace, "the supervisor stops");
+        det_stop_shutdown(root, workers->limits.stop_grace, "the supervisor is shutting down");
         return;
     }
     workers->stopping.is_forcing = true;
-    det_tell(root, (struct det_worker_event){ .kind = DET_WORKER_EVENT_STOP_FORCED });
+    det_worker_publish(root, (struct det_worker_event){ .kind = DET_WORKER_EVENT_STOP_FORCED });
     for (struct det_worker *worker = root; worker; worker = det_worker_after(worker, root)) {
         worker->due = 0;
         worker->leaving.leave_at = det_stop_now(workers);
@@ -221,6 +224,7 @@ void det_stop_all(struct det_workers *workers)
 
 void det_stop_gone(struct det_workers *workers)
 {
+    det_assert(!workers->root && !workers->stopping.is_over);
     det_mutex_lock(workers->world, workers->mutex);
     workers->stopping.is_over = true;
     det_condition_broadcast(workers->world, workers->changed);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* template.c - the life of a template: opened, filled with steps, closed. */
+/* template.c - opens, fills and closes a template. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -39,10 +39,10 @@ int64_t det_template_declare(
     if (name.size == 1)
         return DET_LEX_FAIL(
             &reader->lex, DET_ERR_MALFORMED, offset,
-            "$ is what the template was given; give the variable a name: $x");
+            "$ is the input of the template and cannot be set; name the variable, as in $x");
     if (reader->name_count == DET_TEMPLATE_VARIABLES)
         return DET_LEX_FAIL(
-            &reader->lex, DET_ERR_LIMIT, offset, "there are more than %d variables at a time",
+            &reader->lex, DET_ERR_LIMIT, offset, "more than %d variables are in use at a time",
             DET_TEMPLATE_VARIABLES);
     reader->names[reader->name_count].name = name;
     return reader->name_count++;
@@ -74,7 +74,7 @@ int det_template_open(
         }
     }
     if (r == DET_ERR_NO_MEMORY)
-        det_error_set(reterr, r, "%s: there is no memory left", what);
+        det_error_set(reterr, r, "%s: out of memory", what);
     if (r < 0) {
         det_template_close(template);
         return r;

@@ -24,7 +24,7 @@ static bool begins_block(const struct det_lex_token *token)
     return false;
 }
 
-/* Whether the text is one action that prints; `ret` is what stands in it. */
+/* True if the text is one printing action; `ret` is its inside. */
 static bool is_one_value(const char *text, struct det_view *ret)
 {
     struct det_lex lex = { .what = "", .text = det_view_text(text) };
@@ -48,11 +48,10 @@ static bool is_one_value(const char *text, struct det_view *ret)
     return false;
 }
 
-static void put_scalar(struct det_buffer *buffer, const struct det_datum *scalar, void *user)
+static void put_scalar(struct det_buffer *buffer, const struct det_datum *scalar)
 {
     struct det_view value;
 
-    (void)user;
     if (scalar->kind != DET_DATUM_TEXT || !strstr(scalar->text, "{{")) {
         det_datum_put_scalar(buffer, scalar, false);
     } else if (is_one_value(scalar->text, &value)) {
@@ -68,5 +67,5 @@ static void put_scalar(struct det_buffer *buffer, const struct det_datum *scalar
 
 void det_template_from_data(const struct det_datum *datum, struct det_buffer *buffer)
 {
-    det_datum_write_yaml(datum, buffer, put_scalar, NULL);
+    det_datum_write_yaml(datum, buffer, put_scalar);
 }

@@ -7,8 +7,8 @@
 
 #include "yaml/datum.h"
 
-/* A text that is one {{ value }} and nothing else becomes what the value is: a number stays one.
- * Other texts with actions stay text, whatever is put into them. Failures stick in the buffer. */
+/* A text that consists of one {{ value }} becomes that value: a number stays a number. Other texts
+ * with actions stay text, whatever the values. Failures stick in the buffer. */
 void det_template_from_data(const struct det_datum *datum, struct det_buffer *buffer);
 
 #endif

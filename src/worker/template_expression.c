@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* template_expression.c - pipelines, from tokens to steps, with a stack instead of recursion.
+/* template_expression.c - compiles pipelines to steps, with a stack instead of recursion.
  *
  *     pipeline:  command { | command }
  *     command:   function operand ...    or one operand
  *     operand:   . .a.b $x.a 12 "text" true nil ( pipeline ).a
  *
- * A level is what is between two parentheses. The value of a command before a | lies on the stack
- * below the operands of the next one, whose last argument it is. */
+ * A level is the inside of two parentheses. The value of a command before a | is on the stack below
+ * the operands of the next command, whose last argument it is. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,9 +21,10 @@
 struct level {
     size_t offset;   /* of the command, for messages */
     int function;    /* of the command; -1: none */
-    unsigned values; /* operands of the command so far */
-    bool is_piped;   /* a command was before it */
-    uint32_t jumps;  /* the newest AND or OR of the command, each with the one before as target */
+    unsigned values; /* number of operands of the command so far */
+    bool is_piped;   /* a command precedes it */
+    uint32_t jumps;  /* the newest AND or OR of the command; each links to the previous one as
+                      * target */
 };
 
 struct expression {
@@ -55,12 +56,12 @@ static int push_level(struct expression *expression)
     return 0;
 }
 
-/* The step that puts one value on the stack. */
+/* A step that pushes one value. */
 static int64_t emit_push(struct det_template_reader *reader, enum det_template_op op, size_t offset)
 {
     if (reader->stack == DET_TEMPLATE_STACK)
         return DET_LEX_FAIL(
-            &reader->lex, DET_ERR_LIMIT, offset, "there are more than %d values in one action",
+            &reader->lex, DET_ERR_LIMIT, offset, "one action has more than %d values",
             DET_TEMPLATE_STACK);
     reader->stack++;
     return det_template_emit(reader, op, offset);
@@ -93,12 +94,12 @@ static int64_t read_number(struct det_template_reader *reader)
     if (r == DET_ERR_RANGE)
         return DET_LEX_FAIL(
             &reader->lex, DET_ERR_MALFORMED, reader->token.offset,
-            "the number is beyond what 64 bits hold");
+            "the number does not fit 64 bits");
     if (r < 0)
         return DET_LEX_FAIL(
             &reader->lex, DET_ERR_MALFORMED, reader->token.offset,
-            "'%.*s' is no number; quote it if it is text", (int)(text.size < 32 ? text.size : 32),
-            text.data);
+            "'%.*s' is not a number; put quotes around it if it is text",
+            (int)(text.size < 32 ? text.size : 32), text.data);
     return emit_literal(reader, reader->token.offset, literal);
 }
 
@@ -111,7 +112,7 @@ static const char *unescape(char escape)
     return found ? texts[found - names] : NULL;
 }
 
-/* Between the quotes, which are double ones with escapes or backticks without. */
+/* The inside of quotes: double quotes with escapes, or backticks without. */
 static int64_t read_string(struct det_template_reader *reader)
 {
     struct det_arena *arena = &reader->template->arena;
@@ -131,8 +132,8 @@ static int64_t read_string(struct det_template_reader *reader)
             if (!escaped)
                 return DET_LEX_FAIL(
                     &reader->lex, DET_ERR_MALFORMED, reader->token.offset + i - 1,
-                    "there is no such escape; there are \\n \\t \\r \\\" \\' \\\\, and `text` "
-                    "without any");
+                    "unknown escape; use \\n \\t \\r \\\" \\' \\\\, or `text` "
+                    "without escapes");
             copy[used] = *escaped;
         }
         used++;
@@ -171,7 +172,7 @@ static int64_t read_variable(struct det_template_reader *reader)
     return DET_LEX_FAIL(
         &reader->lex, DET_ERR_MALFORMED, reader->token.offset, "there is no %s here; %s%s", word,
         nearest >= 0 ? "did you mean "
-                     : "declare it before: {{ $x := ... }}, in this block or "
+                     : "declare it first: {{ $x := ... }}, in this block or "
                        "around it",
         nearest >= 0 ? names[nearest] : "");
 }
@@ -198,11 +199,11 @@ static int fail_word(struct det_template_reader *reader)
     if (nearest >= 0)
         return DET_LEX_FAIL(
             &reader->lex, DET_ERR_MALFORMED, reader->token.offset,
-            "there is no function '%s'; did you mean '%s'? A variable has a point before it: .%s",
+            "there is no function '%s'; did you mean '%s'? A variable begins with a point: .%s",
             word, names[nearest], word);
     return DET_LEX_FAIL(
         &reader->lex, DET_ERR_MALFORMED, reader->token.offset,
-        "there is no function '%s'; a variable has a point before it: .%s", word, word);
+        "there is no function '%s'; a variable begins with a point: .%s", word, word);
 }
 
 static int64_t read_word(struct expression *expression)
@@ -228,14 +229,14 @@ static int64_t read_word(struct expression *expression)
     if (level->function >= 0 || level->values > 0)
         return DET_LEX_FAIL(
             &reader->lex, DET_ERR_MALFORMED, reader->token.offset,
-            "a function among the values of another stands in parentheses: (%s ...)",
+            "put a function that is a value of another in parentheses: (%s ...)",
             det_template_functions[function].name);
     level->function = function;
     level->offset = reader->token.offset;
     return 0;
 }
 
-/* .a.b behind a value, nothing between them; `start` is where the value began. */
+/* .a.b directly after a value; `start` is where the value began. */
 static int read_fields(struct det_template_reader *reader, size_t start)
 {
     while (reader->token.kind == DET_LEX_FIELD && reader->token.is_joined) {
@@ -280,7 +281,7 @@ static int skip_rest(struct expression *expression)
     return 0;
 }
 
-/* A value that is no parenthesis, with its fields. */
+/* A value without parentheses, with its fields. */
 static int read_simple(struct expression *expression)
 {
     struct det_template_reader *reader = expression->reader;
@@ -291,7 +292,7 @@ static int read_simple(struct expression *expression)
     switch (reader->token.kind) {
     case DET_LEX_FIELD:
         index = emit_push(reader, DET_TEMPLATE_DOT, start);
-        /* The field itself follows as if it were joined to a dot. */
+        /* The field is read as if it were joined to a dot. */
         reader->token.is_joined = true;
         return index < 0 ? (int)index : read_fields(reader, start);
     case DET_LEX_DOT:
@@ -330,7 +331,7 @@ static int check_room(struct expression *expression)
     if (level->values > 0 && level->function < 0)
         return DET_LEX_FAIL(
             &reader->lex, DET_ERR_MALFORMED, reader->token.offset,
-            "a value cannot stand behind a value; is there a function or a | missing?");
+            "a value follows a value; is a function or a | missing?");
     if (level->values + level->is_piped == DET_TEMPLATE_ARGUMENTS)
         return DET_LEX_FAIL(
             &reader->lex, DET_ERR_MALFORMED, reader->token.offset, "%s has more than %d values",
@@ -375,7 +376,7 @@ static int fail_count(struct expression *expression, const struct level *level)
     const struct det_template_function_info *info = &det_template_functions[level->function];
 
     return DET_LEX_FAIL(
-        &expression->reader->lex, DET_ERR_MALFORMED, level->offset, "%s wants %s", info->name,
+        &expression->reader->lex, DET_ERR_MALFORMED, level->offset, "%s needs %s", info->name,
         info->wants);
 }
 
@@ -406,11 +407,12 @@ static int end_call(struct expression *expression, struct level *level)
     step->function = (uint8_t)level->function;
     step->count = (uint8_t)count;
     step->is_piped = level->is_piped;
+    det_assert(count > 0 && reader->stack >= count);
     reader->stack -= count - 1;
     return 0;
 }
 
-/* A command is complete: its value is on the stack. */
+/* Ends a command: its value is on the stack. */
 static int end_command(struct expression *expression)
 {
     struct det_template_reader *reader = expression->reader;
@@ -425,7 +427,7 @@ static int end_command(struct expression *expression)
     if (level->is_piped)
         return DET_LEX_FAIL(
             &reader->lex, DET_ERR_MALFORMED, level->offset,
-            "behind a | stands a function, and this is a value");
+            "expected a function after |, found a value");
     return 0;
 }
 
@@ -454,7 +456,7 @@ static int read_close(struct expression *expression)
     if (expression->depth == 1)
         return DET_LEX_FAIL(
             &reader->lex, DET_ERR_MALFORMED, reader->token.offset,
-            "this ) has no ( before it; take it away");
+            "this ) has no matching (; remove it");
     r = end_command(expression);
     if (r < 0)
         return r;
@@ -491,6 +493,6 @@ int det_template_read_pipeline(struct det_template_reader *reader)
     if (r == 0 && expression.depth > 1)
         return DET_LEX_FAIL(
             &reader->lex, DET_ERR_MALFORMED, top(&expression)->offset,
-            "a ( before this has no ); close it");
+            "a ( before this has no matching ); close it");
     return r < 0 ? r : end_command(&expression);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* template_function.c - the functions of templates, and how values are printed. */
+/* template_function.c - the functions of templates, and printing of values. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static int set_truth(struct det_template_call *call, bool truth)
     return 0;
 }
 
-/* The text that was put into the buffer is the result. */
+/* The text in the buffer is the result. */
 static int set_text(struct det_template_call *call, struct det_buffer *buffer)
 {
     int r = det_buffer_status(buffer);
@@ -101,7 +101,7 @@ static double as_real(const struct det_datum *datum)
 }
 
 #define UNORDERED 2
-/* -1, 0 or 1, or UNORDERED where a NaN is one of them. Whole numbers are compared exactly. */
+/* -1, 0 or 1, or UNORDERED for a NaN. Whole numbers are compared exactly. */
 static int compare_numbers(const struct det_datum *a, const struct det_datum *b)
 {
     double left, right;
@@ -122,8 +122,7 @@ static int refuse_pair(
     struct det_template_call *call, const struct det_datum *a, const struct det_datum *b)
 {
     return refuse(
-        call, DET_ERR_TYPE,
-        "%s and %s cannot be compared; numbers and texts can, each with its kind",
+        call, DET_ERR_TYPE, "%s and %s cannot be compared; compare two numbers or two texts",
         det_datum_kind_text(a->kind), det_datum_kind_text(b->kind));
 }
 
@@ -149,7 +148,7 @@ static int call_order(struct det_template_call *call, enum det_template_function
     return set_truth(call, order >= 0);
 }
 
-/* Null is equal to itself only, and may be compared with anything. */
+/* Null equals only itself, and may be compared with any value. */
 static int is_same(
     struct det_template_call *call, const struct det_datum *a, const struct det_datum *b)
 {
@@ -171,7 +170,7 @@ static int call_same(struct det_template_call *call, bool is_wanted)
     return r < 0 ? r : set_truth(call, (r > 0) == is_wanted);
 }
 
-/* Those that are piped to look at all of their values. */
+/* In a pipe, all of their values are evaluated. */
 static int call_choice(struct det_template_call *call, bool is_and)
 {
     size_t i = 0;
@@ -193,7 +192,7 @@ static int call_len(struct det_template_call *call)
         number = datum->count;
     else
         return refuse(
-            call, DET_ERR_TYPE, "%s has no length; len wants a text, a list or a map",
+            call, DET_ERR_TYPE, "%s has no length; len needs a text, a list or a map",
             det_datum_kind_text(datum->kind));
     call->result = (struct det_datum){ .kind = DET_DATUM_SIGNED, .as.number = number };
     return 0;
@@ -210,7 +209,7 @@ static int element_at(
             det_datum_kind_text(index->kind));
     if (index->as.number < 0 || index->as.number >= at->count)
         return refuse(
-            call, DET_ERR_RANGE, "the list has %u element%s, counted from 0, and none at %lld",
+            call, DET_ERR_RANGE, "the list has %u element%s, counted from 0, but none at %lld",
             at->count, det_plural(at->count), (long long)index->as.number);
     for (int64_t i = 0; i < index->as.number; i++)
         item = item->next;
@@ -218,7 +217,7 @@ static int element_at(
     return 0;
 }
 
-/* A key that is not there is null: this is the way to ask. */
+/* A missing key gives null: this is how templates test for it. */
 static int value_at(
     struct det_template_call *call, struct det_datum *at, const struct det_datum *key)
 {
@@ -244,7 +243,7 @@ static int call_index(struct det_template_call *call)
             r = value_at(call, &at, &call->values[i]);
         else
             r = refuse(
-                call, DET_ERR_TYPE, "%s has no elements; index wants a list or a map",
+                call, DET_ERR_TYPE, "%s has no elements; index needs a list or a map",
                 det_datum_kind_text(at.kind));
     }
     call->result = at;
@@ -261,18 +260,17 @@ static int put_verb(
         return 0;
     }
     if (!verb || !strchr("sdvq", verb))
-        return refuse(
-            call, DET_ERR_MALFORMED, "printf knows %%s, %%d, %%v, %%q and %%%%, and nothing else");
+        return refuse(call, DET_ERR_MALFORMED, "printf supports only %%s, %%d, %%v, %%q and %%%%");
     if (*value == call->count)
-        return refuse(call, DET_ERR_MALFORMED, "printf has fewer values than %% in its text");
+        return refuse(call, DET_ERR_MALFORMED, "printf has fewer values than its text has %%");
     datum = &call->values[(*value)++];
     if (verb == 'd' && datum->kind != DET_DATUM_SIGNED && datum->kind != DET_DATUM_UNSIGNED)
         return refuse(
-            call, DET_ERR_TYPE, "%%d is for a whole number, not for %s; %%v takes anything",
+            call, DET_ERR_TYPE, "%%d is for a whole number, not for %s; use %%v",
             datum->kind == DET_DATUM_FLOAT ? "a fraction" : det_datum_kind_text(datum->kind));
     if (verb == 's' && datum->kind != DET_DATUM_TEXT)
         return refuse(
-            call, DET_ERR_TYPE, "%%s is for text, not for %s; %%v takes anything",
+            call, DET_ERR_TYPE, "%%s is for text, not for %s; use %%v",
             det_datum_kind_text(datum->kind));
     if (verb == 'q' && datum->kind != DET_DATUM_TEXT)
         return refuse(
@@ -304,7 +302,7 @@ static int call_printf(struct det_template_call *call)
         format += format[1] != '\0';
     }
     if (r == 0 && value < call->count)
-        r = refuse(call, DET_ERR_MALFORMED, "printf has more values than %% in its text");
+        r = refuse(call, DET_ERR_MALFORMED, "printf has more values than its text has %%");
     if (r < 0) {
         det_buffer_deinit(&buffer);
         return r;

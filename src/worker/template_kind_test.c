@@ -257,7 +257,7 @@ static void next_sees_the_typed_view_and_answers_one_thing(void **state)
     assert_int_equal(next.what, LAMP_ON);
 }
 
-static void functions_are_those_of_the_user_with_their_types(void **state)
+static void template_kind_calls_the_typed_user_functions(void **state)
 {
     struct link_config config = { .address = "plc" };
     struct link_desired desired = { .port = 0 };
@@ -282,7 +282,7 @@ static void functions_are_those_of_the_user_with_their_types(void **state)
     assert_string_equal(det_record_of(link_kind.observed)->name, "link_observed");
 }
 
-static void what_a_kind_does_not_have_is_null(void **state)
+static void absent_parts_of_a_kind_are_null(void **state)
 {
     (void)state;
     assert_null(lamp_kind.open);
@@ -326,7 +326,7 @@ static int add_child(struct det_children *children, const struct det_child_spec 
     return 0;
 }
 
-static void children_come_from_a_view(void **state)
+static void template_kind_children_get_the_view(void **state)
 {
     struct link_desired desired = { .host = "valve" };
     struct det_worker_view view = { .desired = &desired };
@@ -345,10 +345,10 @@ int main(void)
         cmocka_unit_test(states_have_name_phase_stop_and_function),
         cmocka_unit_test(actions_have_name_timeout_and_function),
         cmocka_unit_test(next_sees_the_typed_view_and_answers_one_thing),
-        cmocka_unit_test(functions_are_those_of_the_user_with_their_types),
-        cmocka_unit_test(what_a_kind_does_not_have_is_null),
+        cmocka_unit_test(template_kind_calls_the_typed_user_functions),
+        cmocka_unit_test(absent_parts_of_a_kind_are_null),
         cmocka_unit_test(a_kind_that_is_blind_has_no_collect),
-        cmocka_unit_test(children_come_from_a_view),
+        cmocka_unit_test(template_kind_children_get_the_view),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

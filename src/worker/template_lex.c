@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* template_lex.c - a template in pieces. */
+/* template_lex.c - splits a template into tokens. */
 #include "worker/template_lex.h"
 
 #include <stdarg.h>
@@ -26,18 +26,18 @@ int det_lex_fail(
     const char *format, ...)
 {
     uint32_t line = 1, column = 1;
-    char said[DET_ERROR_TEXT_MAX];
+    char printed[DET_ERROR_TEXT_MAX];
     va_list arguments;
 
     for (size_t i = 0; i < offset && i < text.size; i++) {
         line += text.data[i] == '\n';
-        /* The bytes of a character after its first do not count. */
+        /* Continuation bytes of a character do not count. */
         column = text.data[i] == '\n' ? 1 : column + ((text.data[i] & 0xC0) != 0x80);
     }
     va_start(arguments, format);
-    vsnprintf(said, sizeof said, format, arguments);
+    vsnprintf(printed, sizeof printed, format, arguments);
     va_end(arguments);
-    return det_datum_fail(reterr, code, what, line, column, "%s", said);
+    return det_datum_fail(reterr, code, what, line, column, "%s", printed);
 }
 
 static bool is_space(char c)
@@ -55,7 +55,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (unsigned char)c >= 0x80;
 }
 
-/* 0 behind the end. */
+/* 0 after the end. */
 static char at(const struct det_lex *lex, size_t offset)
 {
     if (offset >= lex->text.size)
@@ -71,7 +71,7 @@ static bool stands(const struct det_lex *lex, size_t offset, const char *word)
            memcmp(lex->text.data + offset, word, size) == 0;
 }
 
-/* The offset of the word at or behind `offset`; the size of the text when there is none. */
+/* The offset of the word at or after `offset`; the size of the text if it does not occur. */
 static size_t find_word(const struct det_lex *lex, size_t offset, const char *word)
 {
     const char *found =
@@ -91,7 +91,7 @@ static struct det_view trimmed(struct det_view text, bool at_start, bool at_end)
     return text;
 }
 
-/* Behind a comment, which goes up to its own end and nothing else. */
+/* Skips a comment, which extends to its own end. */
 static int skip_comment(struct det_lex *lex)
 {
     size_t end = find_word(lex, lex->offset + 2, "*/");
@@ -105,12 +105,12 @@ static int skip_comment(struct det_lex *lex)
     if (!stands(lex, lex->offset, "}}"))
         return DET_LEX_FAIL(
             lex, DET_ERR_MALFORMED, lex->action,
-            "a comment is an action of its own; put }} right behind its */");
+            "a comment is a separate action; put }} directly after its */");
     lex->offset += 2;
     return 0;
 }
 
-/* At {{ and behind it; whether the text before it is trimmed. */
+/* Skips {{; returns whether the text before it is trimmed. */
 static bool enter(struct det_lex *lex)
 {
     bool trims_before = at(lex, lex->offset + 2) == '-' && is_space(at(lex, lex->offset + 3));
@@ -166,7 +166,7 @@ static size_t number_size(const struct det_lex *lex, size_t offset)
     }
 }
 
-/* With its quotes; 0: it has no end on its line, or none at all. */
+/* With its quotes; 0: not terminated on its line. */
 static size_t string_size(const struct det_lex *lex, size_t offset)
 {
     char quote = at(lex, offset);
@@ -208,11 +208,10 @@ static int fail_character(struct det_lex *lex)
     if (c > ' ' && c < 0x7f)
         return DET_LEX_FAIL(
             lex, DET_ERR_MALFORMED, lex->offset,
-            "'%c' means nothing here; what may stand in "
+            "unexpected '%c'; the language of "
             "{{ }} is in docs/formats/workers.md",
             c);
-    return DET_LEX_FAIL(
-        lex, DET_ERR_MALFORMED, lex->offset, "the byte %02x means nothing here; take it away", c);
+    return DET_LEX_FAIL(lex, DET_ERR_MALFORMED, lex->offset, "unexpected byte %02x; remove it", c);
 }
 
 static bool take_end(struct det_lex *lex, struct det_lex_token *ret, bool has_space)
@@ -227,7 +226,7 @@ static bool take_end(struct det_lex *lex, struct det_lex_token *ret, bool has_sp
     return true;
 }
 
-/* Those of one or two characters. */
+/* Marks of one or two characters. */
 static bool take_mark(struct det_lex *lex, struct det_lex_token *ret)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* template_parse.c - a template from its text to steps: actions, blocks, variables.
+/* template_parse.c - compiles the text of a template to steps: actions, blocks, variables.
  *
  * A block is open from its first action to its {{ end }}. Variables of a block end with it; those
  * of an action `if $x := ...` belong to the block. */
@@ -22,9 +22,9 @@ struct block {
     enum block_kind kind;
     size_t offset;       /* of its action */
     uint32_t otherwise;  /* the step that jumps to the next branch; NOTHING: patched already */
-    uint32_t ends;       /* the newest step that jumps to the end, each with the one before */
+    uint32_t ends;       /* the newest jump to the end; each links to the previous one */
     uint32_t next;       /* RANGE: its RANGE_NEXT */
-    uint32_t name_count; /* variables outside */
+    uint32_t name_count; /* number of variables outside */
     bool has_else;
 };
 
@@ -57,9 +57,10 @@ static struct det_template_step *step_at(struct parser *parser, uint32_t index)
     return &parser->reader.template->steps[index];
 }
 
-/* The jump that waits for the next branch leads here. */
+/* Resolves the jump to the next branch to this step. */
 static void land(struct parser *parser, struct block *block)
 {
+    det_assert(block->otherwise == NOTHING || block->otherwise < parser->reader.template->count);
     if (block->otherwise != NOTHING)
         step_at(parser, block->otherwise)->target = parser->reader.template->count;
     block->otherwise = NOTHING;
@@ -92,9 +93,8 @@ static int expect_end(struct parser *parser, const char *after)
     if (reader->token.kind == DET_LEX_END)
         return 0;
     return DET_LEX_FAIL(
-        &reader->lex, DET_ERR_MALFORMED, reader->token.offset,
-        "%s cannot stand here: }} was expected behind %s", det_lex_kind_text(reader->token.kind),
-        after);
+        &reader->lex, DET_ERR_MALFORMED, reader->token.offset, "expected }} after %s, found %s",
+        after, det_lex_kind_text(reader->token.kind));
 }
 
 /* The slot of an existing variable, or an error. */
@@ -109,7 +109,7 @@ static int64_t find_name(struct det_template_reader *reader, struct det_view nam
         name.data);
 }
 
-/* [ $x := | $x = ] pipeline; whether it has set a variable. Its value is on the stack. */
+/* [ $x := | $x = ] pipeline; `ret_is_set`: a variable was set. The value is on the stack. */
 static int read_value(struct parser *parser, bool *ret_is_set)
 {
     struct det_template_reader *reader = &parser->reader;
@@ -184,12 +184,12 @@ static int read_loop_names(struct parser *parser, struct det_lex_token names[2],
         *ret_count = count;
         return det_template_advance(reader);
     }
-    /* It was the beginning of the pipeline, or something that the pipeline will not take. */
+    /* It starts the pipeline, or is a mistake that the pipeline reports. */
     if (r < 0 || count == 2)
         return r < 0 ? r
                      : DET_LEX_FAIL(
                            &reader->lex, DET_ERR_MALFORMED, reader->token.offset,
-                           "':=' was expected: range $i, $v := .list");
+                           "expected ':=', as in range $i, $v := .list");
     reader->lex = start;
     reader->token = first;
     *ret_count = 0;
@@ -252,7 +252,7 @@ static int read_block(struct parser *parser, enum block_kind kind)
     return 0;
 }
 
-/* How the first part of a block ends. */
+/* Ends the first part of a block. */
 static int end_part(struct parser *parser, struct block *block)
 {
     uint32_t index;
@@ -274,7 +274,7 @@ static int end_part(struct parser *parser, struct block *block)
     return 0;
 }
 
-/* Over the branches that follow. A loop leaves from its RANGE_NEXT. */
+/* Skips the following branches. A loop leaves from its RANGE_NEXT. */
 static int jump_to_end(struct parser *parser, struct block *block)
 {
     uint32_t index;
@@ -299,7 +299,7 @@ static int read_else(struct parser *parser)
     if (!block || block->has_else || block->kind == BLOCK_QUOTED)
         return DET_LEX_FAIL(
             &reader->lex, DET_ERR_MALFORMED, reader->lex.action,
-            "this else belongs to no if, with or range; take it away");
+            "this else has no if, with or range; remove it");
     r = end_part(parser, block);
     if (r == 0)
         r = jump_to_end(parser, block);
@@ -327,7 +327,7 @@ static int read_end(struct parser *parser)
     if (!block)
         return DET_LEX_FAIL(
             &reader->lex, DET_ERR_MALFORMED, reader->lex.action,
-            "this end belongs to no if, with or range; take it away");
+            "this end has no if, with or range; remove it");
     r = det_template_advance(reader);
     if (r == 0)
         r = expect_end(parser, "end");
@@ -349,7 +349,7 @@ static int read_end(struct parser *parser)
     return 0;
 }
 
-/* Words of templates elsewhere. */
+/* Keywords of other template languages. */
 static int refuse_word(struct parser *parser)
 {
     static const char *const words[] = { "define", "template", "block", "break", "continue" };
@@ -359,7 +359,7 @@ static int refuse_word(struct parser *parser)
         if (det_view_is(reader->token.text, words[i]))
             return DET_LEX_FAIL(
                 &reader->lex, DET_ERR_MALFORMED, reader->token.offset,
-                "there is no %s here; if, range and with are the blocks of this language",
+                "%s is not supported; the blocks of this language are if, range and with",
                 words[i]);
     return 0;
 }
@@ -373,8 +373,7 @@ static int read_print(struct parser *parser)
 
     if (reader->token.kind == DET_LEX_END)
         return DET_LEX_FAIL(
-            &reader->lex, DET_ERR_MALFORMED, reader->lex.action,
-            "there is nothing between {{ and }}; take both away");
+            &reader->lex, DET_ERR_MALFORMED, reader->lex.action, "{{ }} is empty; remove it");
     r = read_value(parser, &is_set);
     if (r == 0)
         r = expect_end(parser, "the value");
@@ -443,6 +442,7 @@ static int read_all(struct parser *parser)
         return DET_LEX_FAIL(
             &reader->lex, DET_ERR_MALFORMED, parser->blocks[parser->depth - 1].offset,
             "this %s has no {{ end }}", block_words[parser->blocks[parser->depth - 1].kind]);
+    det_assert(r != 0 || reader->name_count <= DET_TEMPLATE_VARIABLES);
     return r;
 }
 

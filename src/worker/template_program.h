@@ -13,40 +13,40 @@
  *     end:                            end:
  *
  * Invariants:
- *   1. A step that jumps leads to a step of the program, or right behind its last one.
- *   2. At every step the depth of the stack, of the dots and of the loops is the same however it
- *      was reached, and within the limits below: the parser has counted them. */
+ *   1. A step that jumps leads to a step of the program, or right after its last one.
+ *   2. At every step the depth of the stack, of the dots and of the loops is the same on every
+ *      path, and within the limits below: the parser has counted them. */
 #ifndef DET_WORKER_TEMPLATE_PROGRAM_H
 #define DET_WORKER_TEMPLATE_PROGRAM_H
 
 #include "worker/template.h"
 #include "worker/template_lex.h"
 
-#define DET_TEMPLATE_STACK     128 /* values under way in one action */
-#define DET_TEMPLATE_VARIABLES 64  /* declared at the same time */
+#define DET_TEMPLATE_STACK     128 /* values on the stack within one action */
+#define DET_TEMPLATE_VARIABLES 64  /* variables declared at the same time */
 #define DET_TEMPLATE_ARGUMENTS 15
 
 enum det_template_op {
-    DET_TEMPLATE_TEXT,     /* puts `text` out */
-    DET_TEMPLATE_PRINT,    /* puts out and drops a value */
+    DET_TEMPLATE_TEXT,     /* prints `text` */
+    DET_TEMPLATE_PRINT,    /* prints and drops a value */
     DET_TEMPLATE_DROP,     /* drops a value */
     DET_TEMPLATE_DOT,      /* pushes the dot */
-    DET_TEMPLATE_ROOT,     /* pushes what was given to the rendering */
+    DET_TEMPLATE_ROOT,     /* pushes the root of the rendering */
     DET_TEMPLATE_LITERAL,  /* pushes `literal` */
     DET_TEMPLATE_VARIABLE, /* pushes the variable `slot` */
-    DET_TEMPLATE_SET,      /* the variable `slot` becomes the value, which stays */
-    DET_TEMPLATE_FIELD,    /* the value becomes the one under its key `name` */
-    DET_TEMPLATE_CALL,     /* `count` values become the result of `function` */
-    DET_TEMPLATE_AND,      /* jumps with the value when it is empty, else drops it */
-    DET_TEMPLATE_OR,       /* jumps with the value when it is not, else drops it */
+    DET_TEMPLATE_SET,      /* assigns the value, which stays, to the variable `slot` */
+    DET_TEMPLATE_FIELD,    /* replaces the value by that under its key `name` */
+    DET_TEMPLATE_CALL,     /* replaces `count` values by the result of `function` */
+    DET_TEMPLATE_AND,      /* jumps with the value if it is empty, else drops it */
+    DET_TEMPLATE_OR,       /* jumps with the value if it is not empty, else drops it */
     DET_TEMPLATE_JUMP,
-    DET_TEMPLATE_JUMP_EMPTY, /* drops a value; jumps when it is empty */
-    DET_TEMPLATE_WITH,       /* drops a value; jumps when it is empty, else it is the dot */
-    DET_TEMPLATE_WITHOUT,    /* the dot before is the dot again */
-    DET_TEMPLATE_RANGE,      /* drops a value; jumps when it is empty, else begins a loop */
-    DET_TEMPLATE_RANGE_NEXT, /* the next element is the dot; none: ends the loop and jumps */
-    DET_TEMPLATE_QUOTED,     /* remembers what is put out from here on */
-    DET_TEMPLATE_QUOTED_END, /* and puts quotes around it */
+    DET_TEMPLATE_JUMP_EMPTY, /* drops a value; jumps if it is empty */
+    DET_TEMPLATE_WITH,       /* drops a value; jumps if it is empty, else makes it the dot */
+    DET_TEMPLATE_WITHOUT,    /* restores the previous dot */
+    DET_TEMPLATE_RANGE,      /* drops a value; jumps if it is empty, else begins a loop */
+    DET_TEMPLATE_RANGE_NEXT, /* makes the next element the dot; none: ends the loop and jumps */
+    DET_TEMPLATE_QUOTED,     /* starts collecting the output */
+    DET_TEMPLATE_QUOTED_END, /* puts quotes around the collected output */
 };
 
 enum det_template_function {
@@ -64,12 +64,12 @@ extern const struct det_template_function_info det_template_functions[DET_TEMPLA
 struct det_template_step {
     uint8_t op;       /* enum det_template_op */
     uint8_t function; /* CALL */
-    uint8_t count;    /* CALL: of values; RANGE_NEXT: of variables */
-    bool is_piped;    /* CALL: the first of the values comes last */
-    uint32_t slot;    /* VARIABLE, SET; RANGE_NEXT: the first of them */
+    uint8_t count;    /* CALL: number of values; RANGE_NEXT: number of variables */
+    bool is_piped;    /* CALL: the first value is the last argument */
+    uint32_t slot;    /* VARIABLE, SET; RANGE_NEXT: the first variable */
     uint32_t target;  /* of a jump */
     uint32_t offset;  /* in the text of the template, for messages */
-    uint32_t size;    /* TEXT; FIELD: of the source of all of the path, up to it */
+    uint32_t size;    /* TEXT; FIELD: size of the path in the source, up to this field */
     union {
         const char *text;
         const char *name;
@@ -86,7 +86,7 @@ struct det_template {
     uint32_t count, capacity;
 };
 
-/* What is under way while a template is read; see template_parse.c. */
+/* The state of the parser; see template_parse.c. */
 struct det_template_name {
     struct det_view name; /* with its $ */
 };
@@ -106,24 +106,24 @@ DET_MUST_CHECK int det_template_advance(struct det_template_reader *reader);
 /* A new variable; its slot, or an error. */
 DET_MUST_CHECK int64_t
 det_template_declare(struct det_template_reader *reader, struct det_view name, size_t offset);
-/* template_parse.c: the steps of the template from its text. */
+/* template_parse.c: compiles the text of the template. */
 DET_MUST_CHECK int det_template_parse(struct det_template *template, struct det_error *reterr);
-/* template_expression.c: a pipeline up to the token that cannot belong to it; its value is on the
- * stack then. */
+/* template_expression.c: a pipeline up to the first token that cannot belong to it; its value is on
+ * the stack. */
 DET_MUST_CHECK int det_template_read_pipeline(struct det_template_reader *reader);
-/* What a function is given, and what it gives back. */
+/* The arguments and the result of a function. */
 struct det_template_call {
     struct det_datum *values;
     size_t count;
-    struct det_arena *arena; /* of the text of the result */
+    struct det_arena *arena; /* memory of the result's text */
     struct det_datum result;
-    char reason[DET_ERROR_TEXT_MAX]; /* why not; "": there is no room */
+    char reason[DET_ERROR_TEXT_MAX]; /* reason of a failure; "": no room */
 };
 /* template_function.c */
 DET_MUST_CHECK int det_template_run(
     enum det_template_function function, struct det_template_call *call);
 bool det_template_is_empty(const struct det_datum *datum);
-/* As it is printed. */
+/* Prints a value. */
 void det_template_put(struct det_buffer *buffer, const struct det_datum *datum);
 
 #endif

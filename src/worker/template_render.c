@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* template_render.c - the machine that runs the steps of a template. */
+/* template_render.c - the machine that executes the steps of a template. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,13 +10,13 @@
 #include "yaml/datum_text.h"
 #include "json/writer.h"
 
-/* What functions may make of text in one rendering. */
+/* Limit of texts made by functions in one rendering. */
 #define TEXTS_MAX ((size_t)4 * DET_TEMPLATE_OUTPUT_MAX)
-#define NAMES_MAX 256 /* looked at for the nearest one */
+#define NAMES_MAX 256 /* names compared for the nearest one */
 
 struct loop {
     const struct det_datum *next;         /* of a list */
-    const struct det_datum *const *items; /* of a map, by key; NULL: it is a list */
+    const struct det_datum *const *items; /* of a map, by key; NULL: a list */
     uint32_t index, count;
 };
 
@@ -50,7 +50,7 @@ static void push(struct machine *machine, const struct det_datum *value)
     machine->stack[machine->depth++] = *value;
 }
 
-/* "IP, PORT, global": what there is, cut when it is much. */
+/* "IP, PORT, global": the existing names, cut if they are too many. */
 static void list_names(const struct det_datum *map, char *target, size_t capacity)
 {
     size_t used = 0;
@@ -99,7 +99,7 @@ static int run_field(struct machine *machine, const struct det_template_step *st
 
     if (value->kind != DET_DATUM_MAP)
         return FAIL(
-            machine, DET_ERR_TYPE, step, "%.*s: '%.64s' is looked for in %s, not in a map",
+            machine, DET_ERR_TYPE, step, "%.*s: expected a map with '%.64s', found %s",
             (int)(step->size < 80 ? step->size : 80), machine->template->text.data + step->offset,
             step->name, det_datum_kind_text(value->kind));
     item = det_datum_get(value, step->name);
@@ -109,7 +109,7 @@ static int run_field(struct machine *machine, const struct det_template_step *st
     return 0;
 }
 
-/* Of the values of a call the first comes last when it was piped. */
+/* In a pipe, the first value becomes the last argument. */
 static void rotate(struct det_datum *values, size_t count)
 {
     struct det_datum first = values[0];
@@ -121,11 +121,11 @@ static void rotate(struct det_datum *values, size_t count)
 static int fail_steps(struct machine *machine, const struct det_template_step *step)
 {
     return FAIL(
-        machine, DET_ERR_LIMIT, step, "it takes more than %d steps; does a range go over too much?",
+        machine, DET_ERR_LIMIT, step, "the rendering takes more than %d steps; is a list too long?",
         DET_TEMPLATE_STEPS_MAX);
 }
 
-/* What takes long counts for more than one step. */
+/* Expensive operations count for more than one step. */
 static int charge(struct machine *machine, const struct det_template_step *step, uint64_t steps)
 {
     if (steps > machine->steps_left)
@@ -134,17 +134,17 @@ static int charge(struct machine *machine, const struct det_template_step *step,
     return 0;
 }
 
-/* Whether the limit of the arena was met, or there is no memory. */
+/* The limit of the arena, or no memory. */
 static int fail_texts(struct machine *machine, const struct det_template_step *step, size_t size)
 {
     if (machine->arena.used + size < TEXTS_MAX)
         return DET_ERR_NO_MEMORY;
     return FAIL(
-        machine, DET_ERR_LIMIT, step, "what functions and blocks make comes to more than %zu KiB",
+        machine, DET_ERR_LIMIT, step, "the texts made by functions and blocks exceed %zu KiB",
         TEXTS_MAX / 1024);
 }
 
-/* Texts are gone through, and lists up to the index. */
+/* The size of texts, and lists up to the index. */
 static uint64_t cost_of(const struct det_datum *values, size_t count)
 {
     uint64_t cost = 0;
@@ -204,7 +204,7 @@ static const struct det_datum *const *sorted(struct det_arena *arena, const stru
     return items;
 }
 
-/* The next step is that behind this one, or the target. */
+/* Continues with the next step, or at the target. */
 static int run_range(struct machine *machine, const struct det_template_step *step, uint32_t *next)
 {
     struct det_datum *value = top(machine);
@@ -214,7 +214,7 @@ static int run_range(struct machine *machine, const struct det_template_step *st
     if (value->kind != DET_DATUM_LIST && value->kind != DET_DATUM_MAP &&
         value->kind != DET_DATUM_NULL)
         return FAIL(
-            machine, DET_ERR_TYPE, step, "range goes over a list or a map, and this is %s",
+            machine, DET_ERR_TYPE, step, "range: expected a list or a map, found %s",
             det_datum_kind_text(value->kind));
     machine->depth--;
     if (det_template_is_empty(value)) {
@@ -278,7 +278,7 @@ static int run_quoted_end(struct machine *machine, const struct det_template_ste
     return 0;
 }
 
-/* Pops a value and goes on behind the step, or at its target when the value is empty. */
+/* Pops a value; continues with the next step, or at the target if the value is empty. */
 static bool pop_is_empty(struct machine *machine)
 {
     return det_template_is_empty(&machine->stack[--machine->depth]);
@@ -369,7 +369,7 @@ static int check_output(struct machine *machine, const struct det_template_step 
 
     if (r == DET_ERR_LIMIT)
         return FAIL(
-            machine, r, step, "the result is larger than %d KiB; does a range go over too much?",
+            machine, r, step, "the result is larger than %d KiB; is a list too long?",
             DET_TEMPLATE_OUTPUT_MAX / 1024);
     return r;
 }
@@ -392,8 +392,11 @@ static int run_program(struct machine *machine)
         if (r < 0)
             return r;
         det_assert(machine->depth <= DET_TEMPLATE_STACK && next <= template->count);
+        det_assert(machine->dot_count > 0 && machine->dot_count <= DET_TEMPLATE_DEPTH_MAX + 1);
         at = next;
     }
+    det_assert(machine->depth == 0 && machine->dot_count == 1);
+    det_assert(machine->loop_count == 0 && machine->quote_count == 0);
     return 0;
 }
 
@@ -423,6 +426,6 @@ int det_template_render(
     }
     det_arena_deinit(&arena);
     if (r == DET_ERR_NO_MEMORY)
-        det_error_set(reterr, r, "%s: there is no memory left", template->what);
+        det_error_set(reterr, r, "%s: out of memory", template->what);
     return r;
 }

@@ -64,7 +64,7 @@ static void values(void **state)
     CHECK(state, rows);
 }
 
-static void trimming_and_comments(void **state)
+static void template_trimming_and_comments_are_rendered(void **state)
 {
     static const struct row rows[] = {
         { "a {{- 1 -}} b", "a1b" },
@@ -151,7 +151,7 @@ static void loops(void **state)
     CHECK(state, rows);
 }
 
-static void with_and_variables(void **state)
+static void template_with_and_variables_are_rendered(void **state)
 {
     static const struct row rows[] = {
         { "{{ with .DEEP.x }}{{ .y.z }}{{ end }}", "found" },
@@ -311,7 +311,7 @@ static void parentheses_are_bounded(void **state)
     for (size_t i = 0; i < 60; i++)
         det_buffer_append_text(&text, "(index 1 2 3 ");
     assert_int_equal(render(fixture, text.data, text.size), DET_ERR_LIMIT);
-    assert_non_null(strstr(fixture->error.text, "more than 128 values in one action"));
+    assert_non_null(strstr(fixture->error.text, "one action has more than 128 values"));
     det_buffer_deinit(&text);
 }
 
@@ -325,20 +325,20 @@ static void put_long_list(struct fixture *fixture, struct det_datum *root, uint3
     det_datum_append(&fixture->arena, root, "LONG", list);
 }
 
-static void nothing_hangs(void **state)
+static void templates_are_bounded_in_steps_and_size(void **state)
 {
     static const struct bad_row rows[] = {
         { "{{ range $.LONG }}{{ range $.LONG }}{{ end }}{{ end }}", DET_ERR_LIMIT,
-          "it takes more than 1000000 steps" },
+          "takes more than 1000000 steps" },
         { "{{ range .LONG }}{{ range $.LONG }}{{ . }}{{ end }}{{ end }}", DET_ERR_LIMIT,
           "the result is larger than 1024 KiB" },
         { "{{ range .LONG }}{{ $x := json $.LONG }}{{ end }}", DET_ERR_LIMIT,
-          "comes to more than" },
+          "functions and blocks exceed" },
         { "{{ range .LONG }}{{ $x := index $.LONG 4999 }}{{ $y := index $.LONG 4999 }}{{ $z := "
           "index $.LONG 4999 }}{{ end }}",
-          DET_ERR_LIMIT, "it takes more than 1000000 steps" },
+          DET_ERR_LIMIT, "takes more than 1000000 steps" },
         { "{{ $s := json .LONG }}{{ range .LONG }}{{ if eq (len $s) 1 }}{{ end }}{{ end }}",
-          DET_ERR_LIMIT, "it takes more than 1000000 steps" },
+          DET_ERR_LIMIT, "takes more than 1000000 steps" },
     };
     struct fixture *fixture = *state;
 
@@ -400,7 +400,7 @@ static int use_all(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void no_memory_is_told(void **state)
+static void allocation_failure_is_reported(void **state)
 {
     det_test_each_failure(use_all, *state);
 }
@@ -409,18 +409,18 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         CASE(values),
-        CASE(trimming_and_comments),
+        CASE(template_trimming_and_comments_are_rendered),
         CASE(conditions),
         CASE(loops),
-        CASE(with_and_variables),
+        CASE(template_with_and_variables_are_rendered),
         CASE(comparisons),
         CASE(functions),
         CASE(depth_is_bounded),
         CASE(parentheses_are_bounded),
-        CASE(nothing_hangs),
+        CASE(templates_are_bounded_in_steps_and_size),
         CASE(size_is_bounded),
         CASE(one_template_renders_many_times),
-        CASE(no_memory_is_told),
+        CASE(allocation_failure_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tick.c - what is decided about one worker when the walk (tick_walk.c) or news come to it. */
+/* tick.c - visits one worker, in the walk (tick_walk.c) or after a change, and decides its next
+ * step. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/text.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 
-/* States that lead in a circle end at so many without a tick. */
+/* Limit of consecutive states without a tick, for states that form a cycle. */
 #define HASTE_MAX 8
 
 void det_worker_set_reason(struct det_worker *worker, const char *reason)
@@ -19,38 +20,41 @@ void det_worker_set_reason(struct det_worker *worker, const char *reason)
         det_text_copy(worker->reason, sizeof worker->reason, reason);
 }
 
-void det_worker_poke_parent(struct det_worker *worker)
+void det_worker_notify_parent(struct det_worker *worker)
 {
     if (worker->parent)
-        worker->parent->attention |= DET_LOOK_VIEW;
+        worker->parent->attention |= DET_CHECK_VIEW;
 }
 
 void det_worker_set_state(struct det_worker *worker, uint16_t state)
 {
+    det_assert(state < worker->kind->state_count);
     worker->state = state;
     worker->since = worker->workers->now;
     worker->since_wall = worker->workers->now + worker->workers->wall_ahead;
     worker->seen.state = worker->kind->states[state].name;
     worker->seen.phase = worker->kind->states[state].phase;
-    worker->attention |= DET_LOOK_CHILDREN | DET_LOOK_OBSERVED;
-    det_worker_poke_parent(worker);
+    worker->attention |= DET_CHECK_CHILDREN | DET_CHECK_OBSERVED;
+    det_worker_notify_parent(worker);
     det_workers_hurry(worker->workers);
 }
 
-void det_worker_enter(struct det_worker *worker, uint16_t state, const char *reason)
+/* Changes the state, reports and counts it. */
+static void enter_state(struct det_worker *worker, uint16_t state, const char *reason)
 {
     struct det_workers *workers = worker->workers;
     const struct det_worker_state *states = worker->kind->states;
     uint16_t from = worker->state;
     det_time took = workers->now - worker->since;
 
+    det_assert(state != from && det_life_is_live(worker));
     det_worker_set_reason(worker, reason);
     det_worker_set_state(worker, state);
     worker->counts.transitions++;
     worker->acting.state_counts[from].total += took;
     worker->acting.state_counts[state].entered++;
     det_history_state(worker, from, state, worker->reason);
-    det_tell(
+    det_worker_publish(
         worker, (struct det_worker_event){ .kind = DET_WORKER_EVENT_TRANSITION,
                                            .from = states[from].name,
                                            .to = states[state].name,
@@ -59,21 +63,21 @@ void det_worker_enter(struct det_worker *worker, uint16_t state, const char *rea
                                            .took = took });
 }
 
-/* A worker that is to go waits for its children first. */
+/* The first reason that applies. */
 const char *det_worker_stop_reason(const struct det_worker *worker)
 {
     if (worker->shutdown_wanted && worker->leaving.has_to_rest && worker->faults)
         return worker->faults->rest_reason;
     if (worker->shutdown_wanted)
-        return worker->leaving.is_restart_wanted ? "is to begin anew" : "shutdown requested";
+        return worker->leaving.is_restart_wanted ? "restarting" : "shutdown requested";
     if (worker->rest.is_disabled)
         return "disabled by its spec";
     if (worker->rest.is_ordered_off)
         return "disabled by an order";
     if (worker->parent && worker->parent->rest.is_off)
-        return "what it is below is disabled";
+        return "an ancestor is disabled";
     if (worker->run_in && worker->parent && !(worker->run_in >> worker->parent->state & 1))
-        return "the state of its parent does not want it";
+        return "disabled in the current state of its parent";
     return NULL;
 }
 
@@ -92,8 +96,8 @@ void det_worker_view(struct det_worker *worker, bool stop, struct det_worker_vie
         .wall = workers->now + workers->wall_ahead,
         .observed_at = worker->observing.observed_at,
         .since = worker->since,
-        .collect_error = worker->observing.error[0] ? worker->observing.error : NULL,
-        .degraded_by = worker->desire.degraded_by[0] ? worker->desire.degraded_by : NULL,
+        .collect_error = worker->observing.has_error ? worker->observing.error : NULL,
+        .degraded_by = worker->desire.is_degraded ? worker->desire.degraded_by : NULL,
         .identity = &worker->identity,
         .counts = &worker->counts,
         .last_action = &worker->acting.last,
@@ -107,7 +111,7 @@ static bool is_stop_phase(enum det_phase phase)
     return phase == DET_PHASE_STOPPED || phase == DET_PHASE_STOPPING;
 }
 
-/* What is wrong with an answer; NULL: nothing. */
+/* The problem of a decision; NULL: none. */
 static const char *fault_of(const struct det_worker *worker, struct det_next next, bool stop)
 {
     const struct det_worker_kind *kind = worker->kind;
@@ -120,16 +124,16 @@ static const char *fault_of(const struct det_worker *worker, struct det_next nex
         return NULL;
     case DET_NEXT_GOTO:
         if (next.what >= kind->state_count)
-            return "next() goes to a state that is none";
+            return "next() goes to an unknown state";
         if (next.what == worker->state)
-            return "next() goes to the state it is in: hold instead";
+            return "next() goes to the current state: hold instead";
         if (stop && !is_stop_phase(kind->states[next.what].phase))
-            return "next() goes on though it is to stop";
+            return "next() does not stop the worker";
         return NULL;
     case DET_NEXT_DO:
-        return next.what < kind->action_count ? NULL : "next() does an action that is none";
+        return next.what < kind->action_count ? NULL : "next() does an unknown action";
     }
-    return "next() answered what is no answer";
+    return "next() returned an invalid decision";
 }
 
 static void carry_out(struct det_worker *worker, struct det_next next)
@@ -140,7 +144,7 @@ static void carry_out(struct det_worker *worker, struct det_next next)
         det_worker_set_reason(worker, next.reason);
         break;
     case DET_NEXT_GOTO:
-        det_worker_enter(worker, next.what, next.reason);
+        enter_state(worker, next.what, next.reason);
         break;
     case DET_NEXT_DO:
         det_worker_set_reason(worker, next.reason);
@@ -154,12 +158,18 @@ static void carry_out(struct det_worker *worker, struct det_next next)
     }
 }
 
+static bool is_gated(const struct det_worker *worker)
+{
+    return worker->observing.sequence < worker->observing.gate;
+}
+
 static void ask(struct det_worker *worker, bool stop)
 {
     struct det_worker_view view;
     struct det_next next;
     const char *fault;
 
+    det_assert(stop || (worker->desire.is_there && !is_gated(worker)));
     det_worker_view(worker, stop, &view);
     next = worker->kind->states[worker->state].next(&view);
     fault = fault_of(worker, next, stop);
@@ -171,14 +181,9 @@ static void ask(struct det_worker *worker, bool stop)
     det_panic_note(worker, DET_WORKER_EVENT_NEXT_INVALID, fault, NULL);
 }
 
-static bool is_gated(struct det_worker *worker)
-{
-    return worker->observing.sequence < worker->observing.gate;
-}
-
-/* What an action that was just told to end leaves behind is seen only after its end; whoever stops
- * before that may leave the world as it shall not be. Half of the grace is spent on it at most, and
- * none on what cannot be observed. */
+/* The result of a cancelled action is visible only after its end; a worker that stops earlier may
+ * leave the world in an undesired state. Waits at most half of the grace, and not at all for a
+ * worker without observations. */
 static bool is_unsettled(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
@@ -200,11 +205,11 @@ static void stop(struct det_worker *worker, const char *reason)
     case DET_PHASE_DEGRADED:
         worker->is_settling = worker->acting.running || is_gated(worker);
         det_act_cancel(worker);
-        det_worker_enter(worker, state->on_stop, reason);
+        enter_state(worker, state->on_stop, reason);
         break;
     case DET_PHASE_STOPPING:
         if (is_unsettled(worker))
-            det_worker_set_reason(worker, "waits for an action that was told to end");
+            det_worker_set_reason(worker, "waiting for a cancelled action to end");
         else
             ask(worker, true);
         break;
@@ -222,7 +227,7 @@ static void decide(struct det_worker *worker)
 
     if (reason) {
         if (worker->shutdown_wanted && worker->children.active)
-            det_worker_set_reason(worker, "waits for its children to stop");
+            det_worker_set_reason(worker, "waiting for its children to stop");
         else
             stop(worker, reason);
         return;
@@ -233,7 +238,7 @@ static void decide(struct det_worker *worker)
     ask(worker, false);
 }
 
-/* What does not happen in every tick. */
+/* Work that is not needed in every tick. */
 static void attend(struct det_worker *worker)
 {
     worker->due = DET_NEVER;
@@ -249,13 +254,13 @@ static void attend(struct det_worker *worker)
 
 static void attend_after(struct det_worker *worker)
 {
-    if (worker->attention & DET_LOOK_CHILDREN)
+    if (worker->attention & DET_CHECK_CHILDREN)
         det_children_ask(worker);
-    if (worker->attention & (DET_LOOK_REQUESTS | DET_LOOK_MORE))
+    if (worker->attention & (DET_CHECK_REQUESTS | DET_CHECK_MORE))
         det_children_reconcile(worker);
-    if (worker->attention & DET_LOOK_DESIRED)
+    if (worker->attention & DET_CHECK_DESIRED)
         det_record_desired(worker);
-    if (worker->attention & DET_LOOK_OBSERVED)
+    if (worker->attention & DET_CHECK_OBSERVED)
         det_record_observed(worker);
 }
 
@@ -267,11 +272,11 @@ static bool is_scope_old(const struct det_worker *worker)
            (parent ? parent->desire.scope_generation : worker->workers->scope_generation);
 }
 
-/* Whether those that it has are those that it is to have. A kind that says which is asked in vain
- * before it runs. */
+/* True if it has all of its requested children. children() of a kind is not called before it
+ * runs. */
 static bool has_its_children(const struct det_worker *worker)
 {
-    const uint32_t open = DET_LOOK_CHILDREN | DET_LOOK_REQUESTS | DET_LOOK_MORE;
+    const uint32_t open = DET_CHECK_CHILDREN | DET_CHECK_REQUESTS | DET_CHECK_MORE;
 
     if (!det_life_is_live(worker) || worker->shutdown_wanted || !worker->desire.is_there ||
         worker->attention & open || worker->requests.round_at || worker->requests.refused_hash)
@@ -287,11 +292,11 @@ static void visit_live(struct det_worker *worker)
     struct det_worker *parent = worker->parent;
 
     worker->rest.is_paused = (parent && parent->rest.is_paused) || det_circuit_is_open(worker);
-    if (worker->attention & DET_LOOK_VIEW)
+    if (worker->attention & DET_CHECK_VIEW)
         det_children_count(worker);
     if (is_scope_old(worker))
-        worker->attention |= DET_LOOK_DERIVE;
-    if (worker->attention & DET_LOOK_DERIVE || worker->workers->now >= worker->due)
+        worker->attention |= DET_CHECK_DERIVE;
+    if (worker->attention & DET_CHECK_DERIVE || worker->workers->now >= worker->due)
         attend(worker);
     if (det_life_is_live(worker))
         decide(worker);
@@ -301,7 +306,7 @@ static void visit_live(struct det_worker *worker)
         det_unclaimed_drop(worker);
 }
 
-static void look_at(struct det_worker *worker)
+static void inspect(struct det_worker *worker)
 {
     worker->rest.is_off = worker->rest.is_disabled || worker->rest.is_ordered_off ||
                           (worker->parent && worker->parent->rest.is_off);
@@ -309,17 +314,16 @@ static void look_at(struct det_worker *worker)
         visit_live(worker);
         return;
     }
-    if (worker->attention & (DET_LOOK_REQUESTS | DET_LOOK_MORE))
+    if (worker->attention & (DET_CHECK_REQUESTS | DET_CHECK_MORE))
         det_children_reconcile(worker);
-    if (worker->attention & DET_LOOK_VIEW)
+    if (worker->attention & DET_CHECK_VIEW)
         det_children_count(worker);
-    if (worker->attention & DET_LOOK_OBSERVED && !det_life_is_gone(worker))
+    if (worker->attention & DET_CHECK_OBSERVED && !det_life_is_gone(worker))
         det_record_observed(worker);
     det_life_visit(worker);
 }
 
-/* Outside of a tick, whose walk would come to them, children that were just made need not wait for
- * the next one. */
+/* Visits new children at once outside of a tick, whose walk would visit them anyway. */
 static void welcome(struct det_worker *worker)
 {
     struct det_worker *child = worker->requests.first_new;
@@ -328,11 +332,11 @@ static void welcome(struct det_worker *worker)
     for (struct det_worker *next; child; child = next) {
         next = child->next;
         if (!det_life_is_active(child))
-            look_at(child);
+            inspect(child);
     }
 }
 
-void det_worker_go_on_making(struct det_worker *worker)
+void det_worker_continue_children(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
@@ -340,7 +344,7 @@ void det_worker_go_on_making(struct det_worker *worker)
     det_children_reconcile(worker);
     welcome(worker);
     workers->tick.walking--;
-    det_workers_bury(workers);
+    det_workers_free_gone(workers);
 }
 
 void det_worker_hasten(struct det_worker *worker)
@@ -348,14 +352,14 @@ void det_worker_hasten(struct det_worker *worker)
     worker->haste = HASTE_MAX;
 }
 
-/* A worker in haste does not wait for the next tick in each state on its way. */
-static void look_in_haste(struct det_worker *worker)
+/* A worker in haste does not wait for the next tick in each state. */
+static void inspect_early(struct det_worker *worker)
 {
     uint64_t transitions;
 
     do {
         transitions = worker->counts.transitions;
-        look_at(worker);
+        inspect(worker);
     } while (worker->haste && worker->counts.transitions != transitions &&
              det_life_is_live(worker) && worker->haste--);
 }
@@ -365,9 +369,10 @@ void det_worker_visit(struct det_worker *worker)
     struct det_workers *workers = worker->workers;
 
     workers->tick.walking++;
-    look_in_haste(worker);
+    inspect_early(worker);
+    det_assert(workers->tick.walking > 0);
     if (worker->requests.first_new && workers->tick.walking == 1)
         welcome(worker);
     workers->tick.walking--;
-    det_workers_bury(workers);
+    det_workers_free_gone(workers);
 }

@@ -4,32 +4,32 @@
 /* tick_walk.c - the walk over the tree: parents before children, siblings in the order of their
  * specs.
  *
- * A tick is one walk. In a large tree it is made of slices, so that the loop is held for a few
- * milliseconds at a time, and calls, timers and ends of runs have their turn in between:
+ * A tick is one walk. In a large tree it consists of slices, so that it holds the loop for a few
+ * milliseconds at a time, and calls, timers and ends of runs are handled in between:
  *
  *     det_tick_begin() --> slice --> slice --> ... --> slice: the tick is over
  *                              loop     loop
  *
  * Invariants
  *   1. `tick.at` is the next worker of the walk, and is in the tree; NULL: no walk is under way.
- *   2. The clock of stops (det_stop_now()) stands still while a slice runs and, when all stop,
- *      from the begin of a walk to its end, ends of runs and pauses included: the time of a worker
- *      to stop is its own. */
+ *   2. The clock of stops (det_stop_now()) stands still while a slice runs and, when everything
+ *      stops, from the begin of a walk to its end, including ends of runs and pauses: the time of a
+ *      worker to stop is its own. */
 #include <string.h>
 
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 
 #include "base/assert.h"
 
 #define SLICE       (4 * DET_MILLISECOND)
-#define SLICE_COUNT 32 /* workers between two looks at the clock */
+#define SLICE_COUNT 32 /* workers between two readings of the clock */
 
-/* While all stop, the walk goes on when fewer jobs than that are queued: each of them is the
- * close() of a worker, or an observation that was cancelled, and has a deadline. */
+/* While everything stops, the walk continues when fewer jobs than this are queued: each is the
+ * close() of a worker, or a cancelled observation, and has a deadline. */
 #define QUEUED_MAX  4096
 #define QUEUE_PAUSE DET_MILLISECOND
 
-/* The first one behind all that is below it. */
+/* The first worker after the subtree. */
 static struct det_worker *past(const struct det_worker *worker, const struct det_worker *top)
 {
     while (worker != top) {
@@ -45,7 +45,7 @@ struct det_worker *det_worker_after(const struct det_worker *worker, const struc
     return worker->children.first ? worker->children.first : past(worker, top);
 }
 
-void det_tick_leave(struct det_worker *worker)
+void det_tick_remove(struct det_worker *worker)
 {
     struct det_workers *workers = worker->workers;
 
@@ -57,7 +57,7 @@ static void beat(struct det_workers *workers)
 {
     if (++workers->tick.count % workers->limits.heartbeat)
         return;
-    det_tell(
+    det_worker_publish(
         workers->root, (struct det_worker_event){ .kind = DET_WORKER_EVENT_HEARTBEAT,
                                                   .number = workers->tick.count });
 }
@@ -72,16 +72,16 @@ static void count(struct det_worker *worker)
     tally->down += !det_life_is_live(worker) && worker->seen.is_down;
 }
 
-/* In a large tree each worker is far from the last one: what is looked at first is on its way from
- * memory while the one before it is visited. */
+/* Prefetches the first cache lines of the next worker, since workers of a large tree are scattered
+ * in memory. */
 static void fetch(const struct det_worker *worker)
 {
     const char *place = (const char *)worker;
 
-    for (size_t i = 0; i < offsetof(struct det_worker, acting) + 64; i += 64)
+    for (size_t i = 0; i < offsetof(struct det_worker, observing) + 64; i += 64)
         __builtin_prefetch(place + i);
-    __builtin_prefetch(&worker->observing);
     __builtin_prefetch(&worker->desire);
+    __builtin_prefetch(&worker->counts);
 }
 
 static void visit_next(struct det_workers *workers)
@@ -93,7 +93,7 @@ static void visit_next(struct det_workers *workers)
         fetch(worker->next);
     count(worker);
     det_worker_visit(worker);
-    /* One that went has left the walk. */
+    /* A removed worker leaves the walk. */
     if (workers->tick.at == worker)
         workers->tick.at = det_worker_after(worker, workers->root);
 }
@@ -143,7 +143,7 @@ static void walk(struct det_workers *workers, det_time span)
     } while (workers->tick.at && took < span);
     det_assert(workers->tick.walking > 0);
     workers->tick.walking--;
-    det_workers_bury(workers);
+    det_workers_free_gone(workers);
     workers->tick.took += took;
     if (!workers->tick.is_clock_held)
         workers->tick.held += took;
@@ -151,8 +151,8 @@ static void walk(struct det_workers *workers, det_time span)
         finish(workers);
 }
 
-/* Whether the worker threads have so much to do that the walk had better wait. One whose queue does
- * not get shorter may hang: then deadlines are to be looked at. */
+/* True if the worker threads have so much work that the walk should wait. If the queue does not get
+ * shorter, a job may hang, and deadlines must be checked. */
 static bool are_threads_behind(struct det_workers *workers)
 {
     uint32_t before = workers->tick.queued_before;

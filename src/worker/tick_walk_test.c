@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tick_walk_test.c - ticks that take longer than a slice, in the real world, whose clock goes on
+/* tick_walk_test.c - ticks that take longer than a slice, in the real world, whose clock continues
  * while workers decide. */
 /* test: threads */
 #include "lib/test.h"
@@ -120,7 +120,7 @@ static void close_yard(struct yard *yard)
     det_loop_close(yard->loop);
 }
 
-static void a_tick_of_many_workers_holds_the_loop_for_a_part_of_them(void **state)
+static void long_tick_yields_the_loop_between_slices(void **state)
 {
     struct yard yard;
     uint64_t ticks;
@@ -145,7 +145,7 @@ static void a_tick_of_many_workers_holds_the_loop_for_a_part_of_them(void **stat
     close_yard(&yard);
 }
 
-static void workers_that_go_while_a_tick_is_under_way_leave_it(void **state)
+static void workers_removed_during_a_tick_are_skipped(void **state)
 {
     struct yard yard;
 
@@ -165,7 +165,7 @@ static void workers_that_go_while_a_tick_is_under_way_leave_it(void **state)
     close_yard(&yard);
 }
 
-static void the_time_to_stop_is_not_used_up_by_the_ticks_of_others(void **state)
+static void stop_time_is_not_consumed_by_other_ticks(void **state)
 {
     struct yard yard;
     struct det_error error = { .text = "" };
@@ -185,9 +185,9 @@ static void the_time_to_stop_is_not_used_up_by_the_ticks_of_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tick_of_many_workers_holds_the_loop_for_a_part_of_them),
-        cmocka_unit_test(workers_that_go_while_a_tick_is_under_way_leave_it),
-        cmocka_unit_test(the_time_to_stop_is_not_used_up_by_the_ticks_of_others),
+        cmocka_unit_test(long_tick_yields_the_loop_between_slices),
+        cmocka_unit_test(workers_removed_during_a_tick_are_skipped),
+        cmocka_unit_test(stop_time_is_not_consumed_by_other_ticks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

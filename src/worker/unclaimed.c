@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* unclaimed.c - documents of workers that earlier runs had, and nobody wants any more. What the
- * store knew when we began is kept by parent; a worker that is made claims its own. When a parent
- * has found out which children it has, what is left below it is dropped, with all below that. */
+/* unclaimed.c - documents of workers of earlier runs that are no longer requested. Identities in
+ * the store are kept by parent at the start; a new worker claims its own. When a parent knows all
+ * of its children, the unclaimed ones below it are dropped with their subtrees. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 
-/* Those of one parent. */
+/* The unclaimed children of one parent. */
 struct unclaimed {
-    const char *key; /* the id of the parent */
+    const char *key; /* id of the parent */
     struct det_list list;
     char parent[];
 };
@@ -38,6 +39,7 @@ static struct unclaimed *open_group(struct det_workers *workers, const char *id,
 
 static void close_group(struct det_workers *workers, struct unclaimed *group)
 {
+    det_assert(det_list_is_empty(&group->list));
     det_map_remove(&workers->earlier.unclaimed, group->key);
     det_free(workers->allocator, group, sizeof *group + strlen(group->parent) + 1);
 }
@@ -69,8 +71,8 @@ bool det_unclaimed_below(const struct det_worker *worker)
     return det_map_get(&worker->workers->earlier.unclaimed, worker->identity.id) != NULL;
 }
 
-/* A request that could not be fulfilled, as its kind is missing or there are too many, may be
- * fulfilled by the next run. */
+/* True if the parent has a request for this worker: one that could not be fulfilled, because its
+ * kind is missing or workers_max is reached, may be fulfilled in the next run. */
 static bool is_wished(const struct det_worker *parent, const struct det_known *known)
 {
     const char *name = strrchr(id_of(known), '/') + 1;
@@ -86,7 +88,7 @@ static bool is_wished(const struct det_worker *parent, const struct det_known *k
     return false;
 }
 
-/* All of the group, and of the groups of those that are in it and no worker, into `list`. */
+/* Moves the group, and the groups of its members without a worker, into `list`. */
 static void gather(struct det_workers *workers, const char *parent, struct det_list *list)
 {
     struct unclaimed *group = det_map_get(&workers->earlier.unclaimed, parent);
@@ -106,7 +108,7 @@ static void drop_all(struct det_workers *workers, struct det_list *list)
     while ((node = det_list_take(list))) {
         struct det_known *known = DET_CONTAINER(node, struct det_known, node);
 
-        /* What is below a worker is for that one to say. */
+        /* A worker decides about its own children. */
         if (!det_map_get(&workers->map, id_of(known)))
             gather(workers, id_of(known), list);
         det_record_drop_known(workers, known);

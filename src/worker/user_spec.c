@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* user_spec.c - what is said about one worker, and what it hands down to its children. */
+/* user_spec.c - the spec of one worker, and the scope that it passes to its children. */
 #include <string.h>
 
 #include <detent/worker.h>
@@ -12,7 +12,7 @@
 #include "worker/template_data.h"
 #include "yaml/datum_text.h"
 
-/* Each part with its place, so that nothing of one can stand for another. */
+/* Each part with its place, so that parts cannot be confused. */
 static uint64_t hash_parts(
     uint64_t seed, uint64_t config_hash, const struct det_datum *first,
     const struct det_datum *second, const struct det_location *location)
@@ -26,10 +26,10 @@ static uint64_t hash_parts(
 
 static int no_memory(struct det_error *reterr)
 {
-    return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left for the spec");
+    return det_error_set(reterr, DET_ERR_NO_MEMORY, "spec: out of memory");
 }
 
-/* An empty map says as much as none. */
+/* An empty map equals none. */
 static const struct det_datum *or_nothing(const struct det_datum *map)
 {
     return map && map->kind == DET_DATUM_MAP && map->count ? map : NULL;
@@ -103,14 +103,14 @@ int det_user_spec_init(
     return finish(&spec, read_child(&spec, child, reterr), ret, reterr);
 }
 
-/* The order of keys is not part of it. */
+/* Independent of the order of keys. */
 static void set_config_data(struct det_user_spec *spec, const struct det_datum *config)
 {
     spec->is_config_data = true;
     spec->config_hash = det_datum_hash(config);
 }
 
-/* In a template the order of keys may count, so its text is compared as it is. */
+/* In a template the order of keys may matter, so its text is compared as it is. */
 int det_user_spec_parse_config(struct det_user_spec *spec)
 {
     struct det_arena arena;
@@ -144,7 +144,7 @@ static int set_config(
     if (config->kind != DET_DATUM_MAP && config->kind != DET_DATUM_NULL)
         return det_datum_fail(
             reterr, DET_ERR_INVALID, "config", config->line, config->column,
-            "a map or a text is wanted, and this is %s", det_datum_kind_text(config->kind));
+            "expected a map or a text, found %s", det_datum_kind_text(config->kind));
     if (!or_nothing(config))
         return 0;
     set_config_data(spec, config);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* variables.c - what a template sees. */
+/* variables.c - the variables of a template. */
 #include "worker/variables.h"
 
 #include <string.h>
@@ -11,9 +11,9 @@
 static const struct {
     const char *name, *is;
 } taken[] = {
-    { "global", "the variables that are the same for all workers" },
-    { "internal", "what the supervisor knows about the worker" },
-    { "location_path", "made of the location" },
+    { "global", "the map of the variables of all workers" },
+    { "internal", "the map of the facts about the worker" },
+    { "location_path", "the path of the location" },
 };
 
 static int check_map(const char *what, const struct det_datum *datum, struct det_error *reterr)
@@ -22,7 +22,7 @@ static int check_map(const char *what, const struct det_datum *datum, struct det
         return 0;
     return det_datum_fail(
         reterr, DET_ERR_INVALID, what, datum->line, datum->column,
-        "a map of names and values is wanted, and this is %s", det_datum_kind_text(datum->kind));
+        "expected a map of names and values, found %s", det_datum_kind_text(datum->kind));
 }
 
 int det_variables_check(
@@ -39,7 +39,7 @@ int det_variables_check(
         if (item)
             return det_datum_fail(
                 reterr, DET_ERR_INVALID, what, item->key_line, item->key_column,
-                "the name '%s' is taken: {{ .%s }} is %s; take another name", taken[i].name,
+                "the name '%s' is reserved: {{ .%s }} is %s; choose another name", taken[i].name,
                 taken[i].name, taken[i].is);
     }
     return 0;
@@ -94,10 +94,10 @@ int det_globals_copy(
     if (r < 0 || globals->kind != DET_DATUM_MAP)
         return r;
     *ret = det_datum_copy(arena, globals);
-    return *ret ? 0 : det_error_set(reterr, DET_ERR_NO_MEMORY, "globals: there is no memory left");
+    return *ret ? 0 : det_error_set(reterr, DET_ERR_NO_MEMORY, "globals: out of memory");
 }
 
-/* A node of its own under another key, with the elements of the one it is made from. */
+/* A copy of the node under another key, sharing the elements. */
 static bool put_variable(
     struct det_arena *arena, struct det_datum *root, const char *key, const struct det_datum *datum)
 {

@@ -10,9 +10,10 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "worker/limits.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 
-/* The block: the worker, what it shall be (now and next), what it is, its actions, its names. */
+/* The block: the worker, its desired state (current and next), its observed state, its actions, its
+ * names. */
 static struct det_worker *lay_out(
     struct det_workers *workers, const struct det_worker_kind *kind, size_t id_size,
     size_t path_size, size_t name_size)
@@ -38,6 +39,7 @@ static struct det_worker *lay_out(
     worker->place.id_text = place += desired;
     worker->place.path_text = place += id_size;
     worker->place.name_text = place + path_size;
+    det_assert(worker->place.name_text + name_size == (char *)worker + size);
     return worker;
 }
 
@@ -46,11 +48,14 @@ static void name_it(
     const struct det_worker_kind *kind, size_t id_size, size_t path_size)
 {
     const char *id = parent ? parent->identity.id : "", *slash = parent ? "/" : "";
+    int size;
 
-    snprintf(worker->place.id_text, id_size, "%s%s%s", id, slash, name);
-    snprintf(
+    size = snprintf(worker->place.id_text, id_size, "%s%s%s", id, slash, name);
+    det_assert((size_t)size + 1 == id_size);
+    size = snprintf(
         worker->place.path_text, path_size, "%s%s%s(%s)", parent ? parent->identity.path : "",
         slash, name, kind->name);
+    det_assert((size_t)size + 1 == path_size);
     memcpy(worker->place.name_text, name, strlen(name) + 1);
     worker->place.key = worker->place.id_text;
     worker->identity = (struct det_worker_identity){ worker->place.id_text, worker->place.name_text,
@@ -79,7 +84,7 @@ static void link_to(struct det_worker *parent, struct det_worker *worker)
         parent->children.first = worker;
     parent->children.last = worker;
     parent->children.count++;
-    parent->attention |= DET_LOOK_VIEW;
+    parent->attention |= DET_CHECK_VIEW;
 }
 
 void det_worker_unlink(struct det_worker *worker)
@@ -102,10 +107,12 @@ void det_worker_unlink(struct det_worker *worker)
         parent->requests.first_new = worker->next;
     det_assert(parent->children.count > 0);
     parent->children.count--;
-    parent->attention |= DET_LOOK_VIEW;
-    /* It is to be made anew. */
+    det_assert(!parent->children.first == !parent->children.count);
+    det_assert(parent->children.active <= parent->children.count);
+    parent->attention |= DET_CHECK_VIEW;
+    /* A requested worker is created again. */
     if (det_child_requests_have(parent, worker->identity.name))
-        parent->attention |= DET_LOOK_REQUESTS;
+        parent->attention |= DET_CHECK_REQUESTS;
 }
 
 static size_t path_size_of(
@@ -122,7 +129,7 @@ bool det_worker_fits(
            (!parent || parent->place.depth + 1 < DET_WORKER_DEPTH_MAX);
 }
 
-/* Its documents of earlier runs are its own. */
+/* Claims its documents of earlier runs. */
 static void claim(struct det_worker *worker)
 {
     struct det_known *known =
@@ -144,6 +151,8 @@ int det_worker_make(
     struct det_worker *worker;
     int r;
 
+    det_assert(!parent == !workers->root);
+    det_assert(!parent || parent->workers == workers);
     if (workers->count >= workers->limits.workers_max || !det_worker_fits(parent, name, kind))
         return DET_ERR_LIMIT;
     worker = lay_out(workers, kind, id_size, path_size, name_size);
@@ -158,7 +167,7 @@ int det_worker_make(
         &workers->limits, kind, &worker->observing.stale_after,
         &worker->observing.collector_timeout);
     worker->since = workers->now;
-    worker->attention = DET_LOOK_DERIVE | DET_LOOK_CHILDREN | DET_LOOK_VIEW;
+    worker->attention = DET_CHECK_DERIVE | DET_CHECK_CHILDREN | DET_CHECK_VIEW;
     det_list_init(&worker->requests.all);
     det_list_init(&worker->requests.maker);
     name_it(worker, parent, name, kind, id_size, path_size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker.h - a worker from inside, with what belongs to it: the requests for children, what runs of
- * it, one life of it, its history. */
+/* worker.h - a worker and its parts: the requests for children, its runs, its incarnation, its
+ * history. */
 #ifndef DET_WORKER_WORKER_H
 #define DET_WORKER_WORKER_H
 
@@ -20,7 +20,7 @@
 struct det_worker;
 struct det_incarnation;
 
-/* Somebody wants a worker to be. */
+/* A request for a worker. */
 enum det_child_request_origin {
     DET_REQUEST_KIND,   /* children() of its parent */
     DET_REQUEST_YAML,   /* det_workers_apply() */
@@ -28,23 +28,23 @@ enum det_child_request_origin {
 };
 struct det_child_request {
     struct det_list node;           /* in `requests` of the parent */
-    const char *key;                /* of the index of the parent: the name */
+    const char *key;                /* key in the index of the parent: the name */
     struct det_child_request *same; /* in the index: of the same name and another origin */
     enum det_child_request_origin origin;
     char name[DET_WORKER_NAME_MAX + 1], kind[DET_WORKER_NAME_MAX + 1];
     uint64_t run_in; /* states of the parent; 0: all */
-    char *states;    /* MANUAL: the names of those states, a newline behind each; NULL: all */
+    char *states;    /* MANUAL: the names of those states, a newline after each; NULL: all */
     bool is_disabled;
-    bool is_stateless;         /* it has states to run in, and its parent has none of them */
-    bool is_changed;           /* `spec` is for the worker to take */
-    bool is_refused;           /* was told that it is wrong */
-    uint64_t round;            /* of the parent, in which it was last fulfilled */
-    uint64_t hash;             /* of all that was said */
+    bool is_stateless;         /* its parent has none of the states that it runs in */
+    bool is_changed;           /* the worker must take `spec` */
+    bool is_refused;           /* its problem was reported */
+    uint64_t round;            /* round of the parent in which it was last fulfilled */
+    uint64_t hash;             /* covers its contents */
     struct det_user_spec spec; /* until the worker has taken it */
     struct det_list children;  /* YAML: requests for the worker to take */
 };
 
-/* What runs on a thread pool. */
+/* A function that runs on a thread pool. */
 enum det_run_kind {
     DET_RUN_OPEN,
     DET_RUN_COLLECT,
@@ -60,32 +60,32 @@ struct det_run_metric {
 };
 struct det_run {
     struct det_worker_threads_job job;
-    struct det_worker_context context; /* of the user's function */
+    struct det_worker_context context; /* the argument of the user's function */
     struct det_workers *workers;
-    struct det_worker *worker; /* NULL: it was given up */
+    struct det_worker *worker; /* NULL: abandoned */
     struct det_incarnation *incarnation;
     enum det_run_kind kind;
     uint16_t action;
-    uint8_t told;      /* how late it is: 1 cancelled, 2 stuck */
-    uint64_t sequence; /* COLLECT: which observation it is */
+    uint8_t lateness;  /* 1: cancelled, 2: stuck */
+    uint64_t sequence; /* COLLECT: number of the observation */
     det_time timeout;
     det_time submitted_at, ended_at; /* monotonic */
     int code;
     bool has_panicked;
-    bool has_lock; /* det_worker_lock() */
+    bool has_lock; /* it holds det_worker_lock() */
     char text[DET_WORKER_REASON_MAX + 1];
     jmp_buf panic;
     struct det_run_metric *metrics; /* NULL: none yet */
     uint32_t metric_count;
-    size_t size; /* of all of it */
+    size_t size; /* size of the whole block */
     void *desired, *observed;
 };
 
-/* So many calls of a function may be lost in one life: then none is begun until one is back. One
- * worker that hangs costs a few threads, not all of them. */
+/* Limit of abandoned calls of a function in one life: then none is started until one returns. One
+ * hanging worker costs a few threads, not all of them. */
 #define DET_LOST_MAX 2
 
-/* One life of a worker: what its functions work with. */
+/* One life of a worker: the resources of its functions. */
 struct det_incarnation {
     struct det_workers *workers;
     struct det_incarnation *parent; /* held; NULL: the root */
@@ -95,9 +95,9 @@ struct det_incarnation {
     struct det_list provided;            /* struct det_offer */
     uint32_t holders;                    /* the worker, its runs, the incarnations below */
     bool is_open;                        /* close() is due */
-    uint8_t lost_collects;               /* that were given up and are not back */
+    uint8_t lost_collects;               /* abandoned and not returned */
     uint8_t lost_actions[DET_WORKER_ACTIONS_MAX];
-    struct det_worker *closing; /* is told when it is closed; NULL: nobody waits */
+    struct det_worker *closing; /* is notified when it is closed; NULL: none */
     size_t size;
     void *deps;
 };
@@ -110,15 +110,15 @@ struct det_offer {
 /* An action of a worker. */
 struct det_action {
     struct det_run *run; /* NULL: it does not run */
-    det_time again_at;   /* not before */
+    det_time again_at;   /* not before this time */
     det_time delay;      /* the last one */
-    uint32_t failures;   /* in a row */
+    uint32_t failures;   /* consecutive */
 };
 
-/* What is counted about a state of a worker. */
+/* Counts of a state of a worker. */
 struct det_state_count {
     uint64_t entered;
-    det_time total; /* without the visit that goes on */
+    det_time total; /* without the current visit */
 };
 
 struct det_metric {
@@ -129,10 +129,10 @@ struct det_metric {
     double value;
 };
 
-/* What happened to a worker, for det_workers_history(). */
+/* A row of det_workers_history(). */
 #define DET_HISTORY_FIRST 16
 #define DET_HISTORY_KEPT  256
-struct det_happened {
+struct det_history_row {
     det_time wall;
     det_time took;
     const char *from, *to; /* states */
@@ -141,50 +141,50 @@ struct det_happened {
     char reason[]; /* may be "" */
 };
 struct det_history {
-    uint64_t count;             /* ever; the number of the newest, as the first is 1 */
-    uint32_t room;              /* grows to DET_HISTORY_KEPT */
-    struct det_happened **rows; /* a ring; each in memory of its own size */
+    uint64_t count;                /* total; also the number of the newest row, as the first is 1 */
+    uint32_t room;                 /* grows to DET_HISTORY_KEPT */
+    struct det_history_row **rows; /* a ring; each row has its own memory */
 };
 
-/* What rarely happens to a worker; made when it does. */
+/* Rare data of a worker; created on demand. */
 struct det_worker_faults {
     struct det_intensity_window *restarts, *panics, *failures;
-    det_time panic_until; /* paused by panics */
+    det_time panic_until; /* paused because of panics */
     uint8_t circuit;      /* enum circuit_state */
     uint32_t circuit_attempts;
-    det_time circuit_at, circuit_delay; /* when it opened or probes; how long it does */
+    det_time circuit_at, circuit_delay; /* when it opened or probes; duration of that */
     det_time circuit_since;
-    uint32_t open_failures; /* in a row */
+    uint32_t open_failures; /* consecutive */
     uint32_t store_failures;
-    det_time delay;                               /* the last one, of restarts and openings */
-    char rest_reason[DET_WORKER_REASON_MAX + 1];  /* why it has to rest */
-    char panic_reason[DET_WORKER_REASON_MAX + 1]; /* the last one */
+    det_time delay;                               /* the last delay, of restarts and openings */
+    char rest_reason[DET_WORKER_REASON_MAX + 1];  /* why it rests */
+    char panic_reason[DET_WORKER_REASON_MAX + 1]; /* reason of the last one */
 };
 
-/* Reasons to look at a worker beyond asking it. */
+/* Reasons to visit a worker beyond its tick. */
 enum det_attention {
-    DET_LOOK_DERIVE = 1,   /* its spec, or the scope above, may have changed */
-    DET_LOOK_CHILDREN = 2, /* children() is to be asked */
-    DET_LOOK_REQUESTS = 4, /* requests changed: reconcile */
-    DET_LOOK_OBSERVED = 8, /* the observed document is to be written */
-    DET_LOOK_DESIRED = 16, /* the desired document is to be written */
-    DET_LOOK_VIEW = 32,    /* a child has changed: counts of the view of children */
-    DET_LOOK_MORE = 64,    /* reconciling is under way: the next portion */
+    DET_CHECK_DERIVE = 1,   /* its spec, or the scope above, may have changed */
+    DET_CHECK_CHILDREN = 2, /* call children() */
+    DET_CHECK_REQUESTS = 4, /* requests changed: reconcile */
+    DET_CHECK_OBSERVED = 8, /* write the observed document */
+    DET_CHECK_DESIRED = 16, /* write the desired document */
+    DET_CHECK_VIEW = 32,    /* a child has changed: update the counts of the view of children */
+    DET_CHECK_MORE = 64,    /* reconciling is under way: the next portion */
 };
 
-/* What makes a subtree unhealthy: each worker counts those below it that have it. */
-enum det_ailment {
-    DET_AILMENT_DOWN,    /* seen.is_down */
-    DET_AILMENT_STALE,   /* is_stale */
-    DET_AILMENT_CIRCUIT, /* seen.is_circuit_open */
-    DET_AILMENT_COUNT
+/* Conditions that make a subtree unhealthy: each worker counts its descendants with them. */
+enum det_worker_condition {
+    DET_CONDITION_DOWN,    /* seen.is_down */
+    DET_CONDITION_STALE,   /* is_stale */
+    DET_CONDITION_CIRCUIT, /* seen.is_circuit_open */
+    DET_CONDITION_COUNT
 };
 
-/* Whether a worker is to rest. */
+/* Reasons for a worker to rest. */
 struct det_worker_rest {
     bool is_disabled;    /* by its spec */
     bool is_ordered_off; /* by an order */
-    bool is_off;         /* by either, or one above it is */
+    bool is_off;         /* by either, or an ancestor is */
     bool is_paused;      /* a circuit above it, or its own, is open */
 };
 
@@ -192,56 +192,56 @@ struct det_worker_rest {
 struct det_worker_children {
     struct det_worker *first, *last;
     uint32_t count;
-    uint32_t active; /* that are neither gone nor at rest */
+    uint32_t active; /* neither waiting, nor down, nor gone */
     struct det_children_view view;
-    const struct det_child_view **views; /* `count` of them, room for `view_room` */
+    const struct det_child_view **views; /* `count` elements, room for `view_room` */
     uint32_t view_room;
-    bool has_unclaimed; /* the store has some of an earlier run that it may not want */
+    bool has_unclaimed; /* the store has children of an earlier run that may be unrequested */
 };
 
-/* What makes the subtree of a worker unhealthy. */
+/* Conditions that make the subtree of a worker unhealthy. */
 struct det_worker_health {
-    uint32_t below[DET_AILMENT_COUNT]; /* descendants that have it */
-    uint8_t ailments;                  /* its own, a bit for each */
+    uint32_t below[DET_CONDITION_COUNT]; /* number of descendants with the condition */
+    uint8_t conditions;                  /* its own, a bit for each */
 };
 
-/* The names of a worker, where it stands in the tree, and when it came there. */
+/* The names of a worker, its place in the tree, and its creation time. */
 struct det_worker_place {
-    const char *key; /* of the map: the id */
+    const char *key; /* key of the map: the id */
     char *id_text, *path_text, *name_text;
     uint16_t depth, height;
     enum det_child_request_origin origin;
     det_time made_at; /* wall */
 };
 
-/* What is to become of a worker when it has stopped, and how long that may take. */
+/* The actions after the stop of a worker, and the deadlines. */
 struct det_worker_leaving {
-    struct det_incarnation *closing; /* whose close() runs; NULL: none does */
-    bool is_restart_wanted;          /* closed, it begins anew */
-    bool is_unwanted;                /* closed, it goes */
-    bool is_forgotten;               /* nobody requests it: its documents go, too */
-    bool is_deleted;                 /* it, or one above it, by hand */
-    bool has_to_rest;                /* closed, it stays down */
+    struct det_incarnation *closing; /* its close() runs; NULL: none */
+    bool is_restart_wanted;          /* restart after closing */
+    bool is_unwanted;                /* remove after closing */
+    bool is_forgotten;               /* not requested: drop its documents, too */
+    bool is_deleted;                 /* the worker, or an ancestor, was deleted manually */
+    bool has_to_rest;                /* stay down after closing */
     bool was_forced;
     det_time open_at;
-    det_time stop_at;  /* of the clock of stops: then it is taken down; DET_NEVER */
-    det_time leave_at; /* of the same; LEAVING: then what runs is given up */
+    det_time stop_at;  /* by the clock of stops: when it is taken down; DET_NEVER */
+    det_time leave_at; /* the same clock; LEAVING: when running code is abandoned */
 };
 
 /* The desired state of a worker: derived, recorded, then used. */
 struct det_worker_desire {
-    void *value; /* as next() sees it */
+    void *value;               /* as seen by next() */
+    uint64_t scope_generation; /* of the scope of its children */
+    uint64_t scope_seen;       /* of its parent's scope */
     bool is_there;
-    struct det_scope_values scope; /* of its children, unless the spec is plain */
-    uint64_t scope_generation;     /* of what its children see */
-    uint64_t scope_seen;           /* of its parent's */
+    bool is_derived;  /* `hash` is valid, whatever the result of the derivation */
+    bool is_pending;  /* its document is on its way to the store */
+    bool is_new;      /* `next` replaces the current one when it is recorded */
+    bool is_degraded; /* see `degraded_by` */
     uint64_t hash;
-    bool is_derived; /* `hash` counts, whether it went well or not */
     void *next;
-    bool is_pending;    /* its document is on its way to the store */
-    bool is_new;        /* and when it is there, `next` counts */
-    det_time derive_at; /* not before, as the store did not take it */
-    bool is_degraded;   /* `degraded_by` says why */
+    det_time derive_at;            /* not before this time, after a failure of the store */
+    struct det_scope_values scope; /* scope of its children, unless the spec is plain */
     char degraded_by[DET_WORKER_REASON_MAX + 1];
 };
 
@@ -249,35 +249,36 @@ struct det_worker_desire {
 struct det_child_requests {
     struct det_list all;
     uint32_t count;
-    struct det_map *index;         /* by name; NULL: they are few */
+    struct det_map *index;         /* by name; NULL: few requests */
     uint64_t round;                /* of reconciling */
-    struct det_list *round_at;     /* the next request of it; NULL: none is under way */
-    struct det_worker *round_last; /* the last child of it; NULL: none yet */
-    bool is_round_sorted;          /* so far its children stand in the order of the requests */
+    struct det_list *round_at;     /* the next request of the round; NULL: no round */
+    struct det_worker *round_last; /* the last child of the round; NULL: none yet */
+    bool is_round_sorted;          /* the children so far are in the order of the requests */
     struct det_list maker;         /* in `makers`, while requests of a round are left */
-    struct det_worker *first_new;  /* the first child that nobody has visited; NULL: none */
-    uint64_t hash;                 /* of those of its kind; 0: it was not asked yet */
-    uint64_t refused_hash;         /* of what was wrong with them; 0: nothing */
+    struct det_worker *first_new;  /* the first unvisited child; NULL: none */
+    uint64_t hash;                 /* of those of its kind; 0: children() was not called yet */
+    uint64_t refused_hash;         /* hash of the reported problems; 0: none */
 };
 
 /* Observations of a worker. */
 struct det_observing {
-    void *value;          /* as next() sees it */
+    void *value;          /* as seen by next() */
     det_time observed_at; /* monotonic, the begin of the observation; 0: never */
     uint64_t sequence;
-    uint64_t gate; /* the first observation that opens it */
+    uint64_t gate;                           /* the first observation that opens it */
+    det_time stale_after, collector_timeout; /* the limits, or multiples of its interval */
     bool is_stale;
-    struct det_run *collect; /* or the run of open(); NULL: none runs */
-    struct det_run *spare;   /* to be used again */
+    bool has_error;          /* see `error`; read in each tick */
+    struct det_run *collect; /* or the run of open(); NULL: none */
+    struct det_run *spare;   /* to be reused */
     uint64_t collect_sequence;
-    uint64_t eager_sequence; /* the first one that knows the new desired state; 0: it was there */
-    bool is_collector_new;   /* it was restarted: what is lost does not count for its first run */
-    det_time collect_at;     /* the next one is due */
+    uint64_t eager_sequence; /* the first one that knows the new desired state; 0: done */
+    bool is_collector_new;   /* it was restarted: abandoned runs do not prevent its first run */
+    det_time collect_at;     /* time of the next one */
     det_time collector_restarted_at;
     det_time live_since;
-    det_time stale_after, collector_timeout; /* those of the limits, or what its interval needs */
-    uint32_t failures;                       /* in a row */
-    bool is_short; /* the last collect had no descriptor or memory: its collector is not to blame */
+    uint32_t failures; /* consecutive */
+    bool is_short;     /* the last collect lacked descriptors or memory */
     char error[DET_WORKER_REASON_MAX + 1];
 };
 
@@ -285,12 +286,12 @@ struct det_observing {
 struct det_worker_documents {
     bool is_observed_pending;
     bool is_identity_pending;
-    det_time record_at; /* not before, as the store did not take it */
+    det_time record_at; /* not before this time, after a failure of the store */
 };
 
-/* Actions of a worker, and what is counted about it. */
+/* Actions of a worker, and their counts. */
 struct det_acting {
-    uint32_t running; /* actions that run */
+    uint32_t running; /* running actions */
     struct det_action *actions;
     struct det_state_count *state_counts;
     struct det_action_end last;
@@ -300,31 +301,31 @@ struct det_acting {
 
 /* NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order of their use */
 struct det_worker {
-    /* What each tick looks at comes first. */
+    /* Fields that each tick reads come first. */
     const struct det_worker_kind *kind;
     struct det_worker *parent, *next, *previous;
     struct det_workers *workers;
-    det_time due;       /* when something of it is due by time */
+    det_time due;       /* earliest time that it waits for */
     det_time since;     /* monotonic */
     uint32_t attention; /* enum det_attention */
     uint16_t state;
     uint8_t life; /* enum life_state */
     bool shutdown_wanted;
-    bool is_settling; /* it stops, and an action that was told to end may not be over */
-    uint8_t haste;    /* so many states may follow each other without a tick */
+    bool is_settling; /* it stops, and a cancelled action may not be over */
+    uint8_t haste;    /* number of states that may follow without a tick */
     struct det_worker_rest rest;
     uint64_t run_in;
     struct det_worker_faults *faults;
     struct det_worker_children children;
     struct det_worker_health health;
-    struct det_acting acting;
     struct det_observing observing;
     struct det_worker_desire desire;
+    struct det_acting acting;
     char reason[DET_WORKER_REASON_MAX + 1];
 
     struct det_worker_identity identity;
     struct det_worker_place place;
-    struct det_child_view seen; /* by its parent */
+    struct det_child_view seen; /* as seen by its parent */
     det_time since_wall;        /* `since`, by the wall clock of that moment */
     struct det_incarnation *incarnation;
     struct det_worker_leaving leaving;
@@ -333,8 +334,8 @@ struct det_worker {
     struct det_child_requests requests;
     struct det_worker_documents documents;
     struct det_worker *after; /* while the children of its parent are sorted */
-    uint64_t mark;            /* of the round of its parent that has seen it */
-    size_t size;              /* of the block */
+    uint64_t mark;            /* the round of its parent that has seen it */
+    size_t size;              /* size of the block */
 };
 
 #endif

@@ -3,7 +3,7 @@
 
 /* worker_threads.c - one queue, one lock, and places for threads.
  *
- *               start_thread()              ..._give_up()               its job comes back
+ *               start_thread()              ..._give_up()               its job returns
  *     PLACE_FREE -----------> PLACE_MEMBER -------------> PLACE_HUNG ------------------+
  *         ^                                                                            v
  *         +--- joined, when the place is needed again ---------------------------- PLACE_ENDED
@@ -11,14 +11,15 @@
  * Invariants
  *   1. Everything here changes under `mutex`; no lock is held while a job runs or its end is
  *      posted.
- *   2. A job is in the queue, or with one thread, or posted; once posted it is not touched.
- *   3. There is at least one member, so whatever is submitted gets its turn.
+ *   2. A job is in the queue, or with one thread, or posted; once posted it is not accessed.
+ *   3. There is at least one member, so every submitted job will run.
  *   4. members <= threads_max and hung <= hung_max; there are as many places as both together, so
  *      there is always one for a thread that may start.
- *   5. A member in `idle` waits, and is called by whoever takes it out. One that neither waits
- *      there nor runs a job looks at the queue before it does either, so as many jobs as there are
- *      such members need nobody else.
- *   6. A thread that has ended its place takes no lock any more, so it may be joined under `mutex`.
+ *   5. A member in `idle` waits, and is called by the thread that removes it from there. A member
+ *      that neither waits there nor runs a job checks the queue before it does either, so as many
+ *      jobs as there are such members need no further thread.
+ *   6. A thread that has ended its place takes no lock afterwards, so it may be joined under
+ *      `mutex`.
  *   7. Once `is_closing` is true no job starts and no thread does. */
 #include <detent/driver/loop.h>
 
@@ -29,7 +30,7 @@
 #include "os/os.h"
 
 enum job_state {
-    JOB_AWAY, /* not submitted, or posted */
+    JOB_UNSUBMITTED, /* not submitted, or posted */
     JOB_QUEUED,
     JOB_RUNNING,
 };
@@ -46,7 +47,7 @@ struct det_thread_place {
     enum place_state state;
     struct det_thread *thread;
     struct det_condition
-        *woken; /* when it is idle, or its job waits; kept until the thread pool closes */
+        *woken; /* a member is idle, or a job waits; kept until the thread pool closes */
     struct det_worker_threads_job *job;
     bool is_idle;
     struct det_list node; /* of `idle` */
@@ -59,11 +60,11 @@ struct det_worker_threads {
     char *name;
     struct det_mutex *mutex;
     struct det_list queue;
-    struct det_list idle; /* who came last is called first: the others may sleep on */
+    struct det_list idle; /* the last one in is called first: the others may sleep longer */
     unsigned queued, running, members, hung, idle_count;
     unsigned threads_max, hung_max;
     bool is_closing;
-    bool is_held; /* whoever submits goes on to do so */
+    bool is_held; /* more jobs will be submitted */
     size_t place_count;
     struct det_thread_place *places;
 };
@@ -86,11 +87,21 @@ static void post_end(struct det_worker_threads *pool, struct det_worker_threads_
     det_loop_post(pool->loop, &job->post);
 }
 
+/* Invariants 3 and 4, and the counts; under the mutex, after each change. */
+static void assert_threads(const struct det_worker_threads *pool)
+{
+    det_assert(pool->members > 0 && pool->members <= pool->threads_max);
+    det_assert(pool->hung <= pool->hung_max);
+    det_assert(pool->running + pool->idle_count <= pool->members);
+    det_assert(!pool->queued == det_list_is_empty(&pool->queue));
+    det_assert(!pool->idle_count == det_list_is_empty(&pool->idle));
+}
+
 static void unqueue(struct det_worker_threads *pool, struct det_worker_threads_job *job)
 {
     det_assert(job->state == JOB_QUEUED && pool->queued > 0);
     det_list_remove(&job->node);
-    job->state = JOB_AWAY;
+    job->state = JOB_UNSUBMITTED;
     pool->queued--;
 }
 
@@ -119,7 +130,7 @@ static void wait_for_call(struct det_thread_place *place)
         unidle(place);
 }
 
-/* The next job of this thread, or NULL when its thread is to end. */
+/* The next job of this thread; NULL: its thread must end. */
 static struct det_worker_threads_job *take_job(struct det_thread_place *place)
 {
     struct det_worker_threads *pool = place->pool;
@@ -136,12 +147,13 @@ static struct det_worker_threads_job *take_job(struct det_thread_place *place)
         place->job = job;
         pool->running++;
     }
+    assert_threads(pool);
     det_mutex_unlock(pool->world, pool->mutex);
     return job;
 }
 
-/* From here on nobody can give it up, so `is_late` says whether somebody has. Whether the thread
- * goes on: if not it may be joined at once, by somebody who has the lock. */
+/* From here on the job cannot be abandoned, so `is_late` is final. Returns whether the thread
+ * continues: if not, a holder of the lock may join it at once. */
 static bool end_job(struct det_thread_place *place, struct det_worker_threads_job *job)
 {
     struct det_worker_threads *pool = place->pool;
@@ -150,14 +162,16 @@ static bool end_job(struct det_thread_place *place, struct det_worker_threads_jo
     det_mutex_lock(pool->world, pool->mutex);
     det_assert(place->job == job && job->place == place && job->state == JOB_RUNNING);
     job->is_late = is_late = place->state == PLACE_HUNG;
-    job->state = JOB_AWAY;
+    job->state = JOB_UNSUBMITTED;
     job->place = NULL;
     place->job = NULL;
+    det_assert(is_late ? pool->hung > 0 : pool->running > 0);
     if (is_late) {
         place->state = PLACE_ENDED;
         pool->hung--;
     } else
         pool->running--;
+    assert_threads(pool);
     det_mutex_unlock(pool->world, pool->mutex);
     post_end(pool, job);
     return !is_late;
@@ -182,7 +196,7 @@ static void thread_main(void *argument)
     } while (job && end_job(place, job));
 }
 
-/* Where a thread can start. One that was given up and has ended makes room here. */
+/* A place for a new thread. Joins an abandoned thread that has ended. */
 static struct det_thread_place *free_place(struct det_worker_threads *pool)
 {
     for (size_t i = 0; i < pool->place_count; i++) {
@@ -268,7 +282,7 @@ int det_worker_threads_open(
     return 0;
 }
 
-/* After this no thread is left, and the queue is ours alone. */
+/* After this no thread is left, and the queue needs no lock. */
 static void stop_threads(struct det_worker_threads *pool)
 {
     det_mutex_lock(pool->world, pool->mutex);
@@ -315,8 +329,8 @@ void det_worker_threads_close(struct det_worker_threads *pool)
     DET_DELETE(pool->allocator, pool);
 }
 
-/* Somebody who sleeps, to be woken without the lock, for which it would only wait; NULL when there
- * are enough awake, or all are busy. */
+/* A sleeping thread, to be woken without the lock, which it would only wait for; NULL: enough are
+ * awake, or all are busy. */
 static struct det_condition *wake_place(struct det_worker_threads *pool)
 {
     unsigned awake = pool->members - pool->running - pool->idle_count;
@@ -329,14 +343,14 @@ static struct det_condition *wake_place(struct det_worker_threads *pool)
         unidle(place);
         return place->woken;
     }
-    /* Without it those that are there come to the job; the next submit tries again. */
+    /* Without a new thread the existing ones run the job; the next submit tries again. */
     if (pool->members < pool->threads_max)
         (void)start_thread(pool);
     return NULL;
 }
 
-/* Of jobs that are submitted one after the other, this many wait for each thread that is awake:
- * most are so short that one thread does many of them, and to wake one costs more than a job. */
+/* Jobs per awake thread before another one is woken: most jobs are short, and waking a thread costs
+ * more than a job. */
 #define HELD_MAX 64
 
 static bool may_wait(const struct det_worker_threads *pool)
@@ -382,7 +396,7 @@ void det_worker_threads_submit(struct det_worker_threads *pool, struct det_worke
     atomic_store_explicit(&job->is_started, false, memory_order_relaxed);
     atomic_store_explicit(&job->is_cancelled, false, memory_order_relaxed);
     det_mutex_lock(pool->world, pool->mutex);
-    det_assert(job->state == JOB_AWAY);
+    det_assert(job->state == JOB_UNSUBMITTED);
     job->state = JOB_QUEUED;
     job->place = NULL;
     det_list_append(&pool->queue, &job->node);
@@ -431,10 +445,11 @@ static int replace_thread(struct det_worker_threads *pool, struct det_thread_pla
     pool->members--;
     pool->running--;
     pool->hung++;
+    assert_threads(pool);
     return 0;
 }
 
-int det_worker_threads_give_up(struct det_worker_threads *pool, struct det_worker_threads_job *job)
+int det_worker_threads_abandon(struct det_worker_threads *pool, struct det_worker_threads_job *job)
 {
     int r;
 

@@ -2,15 +2,15 @@
  * Copyright the detent authors */
 
 /* worker_threads_cases.h - what holds of a thread pool in every world. See os/common_cases.h. */
-#ifndef DET_WORKER_CREW_CASES_H
-#define DET_WORKER_CREW_CASES_H
+#ifndef DET_WORKER_THREADS_CASES_H
+#define DET_WORKER_THREADS_CASES_H
 
 #include "os/common_cases.h"
 #include "worker/worker_threads.h"
 
 #define WORKS 20
 
-/* A thread pool, its loop, which the test turns, and the gates that jobs stand at. */
+/* A thread pool, its loop, which the test turns, and the gates at which jobs wait. */
 struct yard {
     struct det_world *world;
     struct det_loop *loop;
@@ -161,7 +161,7 @@ static void jobs_start_in_the_order_submitted(void **state)
     yard_deinit(&yard);
 }
 
-static void a_thread_starts_when_nobody_is_free(void **state)
+static void thread_starts_when_no_thread_is_idle(void **state)
 {
     struct world_fixture *fixture = *state;
     struct work works[4];
@@ -182,7 +182,7 @@ static void a_thread_starts_when_nobody_is_free(void **state)
     gate_add(&yard.open, 1);
     for (int i = 0; i < 4; i++)
         turn_until_done(&works[i], 1);
-    /* One after the other finds somebody who is free. */
+    /* One after the other finds a free thread. */
     for (int i = 0; i < WORKS; i++) {
         submit(&works[0]);
         turn_until_done(&works[0], i + 2);
@@ -191,7 +191,7 @@ static void a_thread_starts_when_nobody_is_free(void **state)
     yard_deinit(&yard);
 }
 
-static void what_has_not_started_is_dropped_when_the_crew_closes(void **state)
+static void unstarted_jobs_are_dropped_at_close(void **state)
 {
     struct world_fixture *fixture = *state;
     struct work works[WORKS];
@@ -216,7 +216,7 @@ static void what_has_not_started_is_dropped_when_the_crew_closes(void **state)
     det_worker_threads_close(NULL);
 }
 
-static void one_that_has_not_started_can_be_taken_back(void **state)
+static void unstarted_job_can_be_withdrawn(void **state)
 {
     struct world_fixture *fixture = *state;
     struct work first, second;
@@ -270,14 +270,14 @@ static void a_wait_ends_at_its_deadline_or_when_cancelled(void **state)
     turn_until_done(&works[3], 1);
     for (int i = 2; i < 4; i++)
         assert_int_equal(DET_ERR_CANCELLED, works[i].waited);
-    /* The next submit begins anew. */
+    /* The next submit begins again. */
     submit(&works[3]);
     turn_until_done(&works[3], 2);
     assert_int_equal(0, works[3].waited);
     yard_deinit(&yard);
 }
 
-static void a_hung_one_is_replaced_and_comes_back_late(void **state)
+static void hung_thread_is_replaced_and_its_late_return_ignored(void **state)
 {
     struct world_fixture *fixture = *state;
     struct work hung, next;
@@ -289,9 +289,9 @@ static void a_hung_one_is_replaced_and_comes_back_late(void **state)
     submit(&hung);
     gate_wait(&yard.started, 1);
     submit(&next);
-    assert_int_equal(DET_ERR_NOT_FOUND, det_worker_threads_give_up(yard.pool, &next.job));
-    assert_int_equal(0, det_worker_threads_give_up(yard.pool, &hung.job));
-    assert_int_equal(DET_ERR_NOT_FOUND, det_worker_threads_give_up(yard.pool, &hung.job));
+    assert_int_equal(DET_ERR_NOT_FOUND, det_worker_threads_abandon(yard.pool, &next.job));
+    assert_int_equal(0, det_worker_threads_abandon(yard.pool, &hung.job));
+    assert_int_equal(DET_ERR_NOT_FOUND, det_worker_threads_abandon(yard.pool, &hung.job));
     turn_until_done(&next, 1);
     assert_false(next.was_late);
     assert_int_equal(0, hung.dones);
@@ -311,7 +311,7 @@ static void a_hung_one_is_replaced_and_comes_back_late(void **state)
     yard_deinit(&yard);
 }
 
-static void no_more_are_given_up_than_may_be(void **state)
+static void number_of_abandoned_threads_is_limited(void **state)
 {
     struct world_fixture *fixture = *state;
     struct work works[5];
@@ -323,15 +323,15 @@ static void no_more_are_given_up_than_may_be(void **state)
     for (int i = 0; i < 2; i++) {
         submit(&works[i]);
         gate_wait(&yard.started, i + 1);
-        assert_int_equal(0, det_worker_threads_give_up(yard.pool, &works[i].job));
+        assert_int_equal(0, det_worker_threads_abandon(yard.pool, &works[i].job));
     }
     for (int i = 2; i < 4; i++)
         submit(&works[i]);
     gate_wait(&yard.started, 4);
-    assert_int_equal(DET_ERR_LIMIT, det_worker_threads_give_up(yard.pool, &works[2].job));
-    assert_int_equal(DET_ERR_LIMIT, det_worker_threads_give_up(yard.pool, &works[3].job));
+    assert_int_equal(DET_ERR_LIMIT, det_worker_threads_abandon(yard.pool, &works[2].job));
+    assert_int_equal(DET_ERR_LIMIT, det_worker_threads_abandon(yard.pool, &works[3].job));
     assert_int_equal(4, det_worker_threads_count(yard.pool));
-    /* One comes back, so there is room for another, again and again. */
+    /* Each time one returns, another has room. */
     for (int i = 0; i < 3; i++) {
         gate_add(&yard.open, 1);
         turn_until_done(&works[i], 1);
@@ -340,7 +340,7 @@ static void no_more_are_given_up_than_may_be(void **state)
             submit(&works[4]);
             gate_wait(&yard.started, 5);
         }
-        assert_int_equal(0, det_worker_threads_give_up(yard.pool, &works[2 + i].job));
+        assert_int_equal(0, det_worker_threads_abandon(yard.pool, &works[2 + i].job));
     }
     gate_add(&yard.open, 2);
     turn_until_done(&works[3], 1);
@@ -350,7 +350,7 @@ static void no_more_are_given_up_than_may_be(void **state)
     yard_deinit(&yard);
 }
 
-static void one_whose_end_is_posted_cannot_be_given_up(void **state)
+static void finished_job_cannot_be_abandoned(void **state)
 {
     struct world_fixture *fixture = *state;
     struct work work;
@@ -363,13 +363,13 @@ static void one_whose_end_is_posted_cannot_be_given_up(void **state)
     do
         has_started = work.job.is_started;
     while (det_worker_threads_running(yard.pool) > 0 || !has_started);
-    assert_int_equal(DET_ERR_NOT_FOUND, det_worker_threads_give_up(yard.pool, &work.job));
+    assert_int_equal(DET_ERR_NOT_FOUND, det_worker_threads_abandon(yard.pool, &work.job));
     turn_until_done(&work, 1);
     assert_false(work.was_late);
     yard_deinit(&yard);
 }
 
-static void closing_waits_for_those_given_up(void **state)
+static void close_waits_for_abandoned_threads(void **state)
 {
     struct world_fixture *fixture = *state;
     struct work works[4];
@@ -382,7 +382,7 @@ static void closing_waits_for_those_given_up(void **state)
         submit(&works[i]);
         gate_wait(&yard.started, i + 1);
         if (i < 2)
-            assert_int_equal(0, det_worker_threads_give_up(yard.pool, &works[i].job));
+            assert_int_equal(0, det_worker_threads_abandon(yard.pool, &works[i].job));
     }
     submit(&works[3]);
     yard_deinit(&yard);
@@ -426,7 +426,7 @@ static inline void poor_world_deinit(struct poor_world *poor, struct det_world *
     world->ops = poor->before;
 }
 
-static void those_that_are_there_go_on_when_no_thread_can_start(void **state)
+static void existing_threads_continue_when_none_can_start(void **state)
 {
     struct world_fixture *fixture = *state;
     struct det_worker_threads *pool = NULL;
@@ -446,11 +446,11 @@ static void those_that_are_there_go_on_when_no_thread_can_start(void **state)
     submit(&works[1]);
     assert_int_equal(1, det_worker_threads_count(yard.pool));
     assert_int_equal(1, det_worker_threads_queued(yard.pool));
-    assert_int_equal(DET_ERR_NO_MEMORY, det_worker_threads_give_up(yard.pool, &works[0].job));
+    assert_int_equal(DET_ERR_NO_MEMORY, det_worker_threads_abandon(yard.pool, &works[0].job));
     assert_int_equal(0, det_worker_threads_hung(yard.pool));
     assert_int_equal(1, det_worker_threads_running(yard.pool));
     poor.is_poor = false;
-    assert_int_equal(0, det_worker_threads_give_up(yard.pool, &works[0].job));
+    assert_int_equal(0, det_worker_threads_abandon(yard.pool, &works[0].job));
     turn_until_done(&works[1], 1);
     gate_add(&yard.open, 1);
     turn_until_done(&works[0], 1);
@@ -461,17 +461,17 @@ static void those_that_are_there_go_on_when_no_thread_can_start(void **state)
     poor_world_deinit(&poor, fixture->world);
 }
 
-#define CREW_CASES                                                        \
-    WORLD_CASE(jobs_run_on_threads_and_are_done_on_the_loop),             \
-        WORLD_CASE(jobs_start_in_the_order_submitted),                    \
-        WORLD_CASE(a_thread_starts_when_nobody_is_free),                  \
-        WORLD_CASE(what_has_not_started_is_dropped_when_the_crew_closes), \
-        WORLD_CASE(one_that_has_not_started_can_be_taken_back),           \
-        WORLD_CASE(a_wait_ends_at_its_deadline_or_when_cancelled),        \
-        WORLD_CASE(a_hung_one_is_replaced_and_comes_back_late),           \
-        WORLD_CASE(no_more_are_given_up_than_may_be),                     \
-        WORLD_CASE(one_whose_end_is_posted_cannot_be_given_up),           \
-        WORLD_CASE(closing_waits_for_those_given_up),                     \
-        WORLD_CASE(those_that_are_there_go_on_when_no_thread_can_start)
+#define WORKER_THREADS_CASES                                             \
+    WORLD_CASE(jobs_run_on_threads_and_are_done_on_the_loop),            \
+        WORLD_CASE(jobs_start_in_the_order_submitted),                   \
+        WORLD_CASE(thread_starts_when_no_thread_is_idle),                \
+        WORLD_CASE(unstarted_jobs_are_dropped_at_close),                 \
+        WORLD_CASE(unstarted_job_can_be_withdrawn),                      \
+        WORLD_CASE(a_wait_ends_at_its_deadline_or_when_cancelled),       \
+        WORLD_CASE(hung_thread_is_replaced_and_its_late_return_ignored), \
+        WORLD_CASE(number_of_abandoned_threads_is_limited),              \
+        WORLD_CASE(finished_job_cannot_be_abandoned),                    \
+        WORLD_CASE(close_waits_for_abandoned_threads),                   \
+        WORLD_CASE(existing_threads_continue_when_none_can_start)
 
 #endif

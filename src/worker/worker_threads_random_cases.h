@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_threads_random_cases.h - a thread pool that is used in every way at once, by a seed.
- * Whatever happens, the `done` of each submit that was not taken back runs once, and is late if it
- * was given up. */
-#ifndef DET_WORKER_CREW_RANDOM_CASES_H
-#define DET_WORKER_CREW_RANDOM_CASES_H
+/* worker_threads_random_cases.h - a thread pool that is used in every way at once, by a seed. In
+ * any case the `done` of each submit that was not withdrawn runs once, and is late if it was
+ * abandoned. */
+#ifndef DET_WORKER_THREADS_RANDOM_CASES_H
+#define DET_WORKER_THREADS_RANDOM_CASES_H
 
 #include "worker/worker_threads_cases.h"
 
@@ -16,7 +16,7 @@ struct member {
     struct crowd *crowd;
     det_time span;
     bool is_deaf; /* it does not look whether it is cancelled */
-    /* Of the loop. */
+    /* Used by the loop. */
     bool is_submitted, is_given_up;
     unsigned submits, withdrawn, dones;
 };
@@ -94,7 +94,7 @@ static inline void member_give_up(struct member *member)
 
     if (!member->is_submitted)
         return;
-    r = det_worker_threads_give_up(member->crowd->pool, &member->job);
+    r = det_worker_threads_abandon(member->crowd->pool, &member->job);
     if (r == 0) {
         member->crowd->wrong += member->is_given_up;
         member->is_given_up = true;

@@ -3,77 +3,47 @@
 
 /* worker_threads_sim_test.c - a thread pool in the simulated world: all cases over many seeds, each
  * crowd twice, and every want of memory. */
-#include "os/sim/seeds_cases.h"
+#include "worker/sim_world_cases.h"
 #include "worker/worker_threads_random_cases.h"
 
-static uint64_t seed = 7;
-
-static int world_setup(void **state)
-{
-    static struct world_fixture fixture;
-
-    fixture = (struct world_fixture){ 0 };
-    if (det_sim_open(&(struct det_sim_options){ .seed = seed }, &fixture.sim, NULL) < 0)
-        return -1;
-    fixture.world = det_sim_world(fixture.sim);
-    *state = &fixture;
-    return 0;
-}
-
-static int world_teardown(void **state)
-{
-    struct world_fixture *fixture = *state;
-
-    det_sim_close(fixture->sim);
-    return 0;
-}
-
-static const struct CMUnitTest cases[] = { CREW_CASES };
+static const struct CMUnitTest cases[] = { WORKER_THREADS_CASES };
 
 static void every_case_holds_for_every_seed(void **state)
 {
-    uint64_t count = seeds_count(50);
-
-    for (seed = 1; seed <= count; seed++)
-        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-            assert_int_equal(0, cases[i].setup_func(state));
-            cases[i].test_func(state);
-            assert_int_equal(0, cases[i].teardown_func(state));
-        }
-    seed = 0;
+    run_over_seeds(state, cases, sizeof cases / sizeof *cases, 50);
 }
 
 static uint64_t crowd_hash(struct crowd *crowd)
 {
-    struct det_sim_options options = { .seed = seed, .preempt = 300000 };
+    struct det_sim_options options = { .seed = world_seed, .preempt = 300000 };
     struct det_sim *sim;
     uint64_t hash;
 
     assert_int_equal(0, det_sim_open(&options, &sim, NULL));
-    crowd_run(crowd, det_sim_world(sim), seed, 400);
+    crowd_run(crowd, det_sim_world(sim), world_seed, 400);
     hash = det_sim_hash(sim);
     det_sim_close(sim);
     return hash;
 }
 
-static void a_crowd_holds_for_every_seed(void **state)
+static void thread_pool_invariants_hold_under_every_seed(void **state)
 {
     uint64_t count = seeds_count(100);
     static struct crowd crowd;
     unsigned late = 0, dropped = 0;
 
     (void)state;
-    for (seed = 1; seed <= count; seed++) {
+    for (world_seed = 1; world_seed <= count; world_seed++) {
         assert_true(crowd_hash(&crowd) == crowd_hash(&crowd));
         late += crowd.late;
         dropped += crowd.dropped;
     }
-    seed = 0;
+    world_seed = 0;
     assert_true(late > count && dropped > 0);
 }
 
-/* What took long before it began does not count for its timeout. */
-static void the_start_is_when_it_runs(void **state)
+/* The time before its start does not count for its timeout. */
+static void job_start_time_excludes_the_queue(void **state)
 {
     struct world_fixture *fixture = *state;
     struct work first, second;
@@ -114,7 +84,7 @@ static void poor_done(void *argument)
     poor->is_done = true;
 }
 
-/* Each of the two jobs gets a thread if it can, and they are given up if they can. */
+/* Each of the two jobs gets a thread if possible, and is abandoned if possible. */
 static int use_threads(struct det_sim *sim, struct det_loop *loop, struct det_test_memory *memory)
 {
     struct poor poors[2];
@@ -135,7 +105,7 @@ static int use_threads(struct det_sim *sim, struct det_loop *loop, struct det_te
     assert_true(poors[0].job.is_started);
     for (int i = 0; i < 2; i++)
         if (poors[i].job.is_started)
-            results[i] = det_worker_threads_give_up(pool, &poors[i].job);
+            results[i] = det_worker_threads_abandon(pool, &poors[i].job);
     det_worker_threads_close(pool);
     while (!poors[0].is_done || !poors[1].is_done)
         assert_true(det_loop_turn(loop, DET_NEVER) > 0);
@@ -167,29 +137,21 @@ static int open_use_close(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void want_of_memory_loses_no_job(void **state)
+static void allocation_failure_loses_no_job(void **state)
 {
     (void)state;
     det_test_each_failure(open_use_close, NULL);
-}
-
-static int tell_seed(void **state)
-{
-    (void)state;
-    if (seed)
-        print_message("the last seed was %llu\n", (unsigned long long)seed);
-    return 0;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_case_holds_for_every_seed),
-        cmocka_unit_test(a_crowd_holds_for_every_seed),
-        WORLD_CASE(the_start_is_when_it_runs),
-        cmocka_unit_test(want_of_memory_loses_no_job),
+        cmocka_unit_test(thread_pool_invariants_hold_under_every_seed),
+        WORLD_CASE(job_start_time_excludes_the_queue),
+        cmocka_unit_test(allocation_failure_loses_no_job),
     };
     int failed = cmocka_run_group_tests_name("one seed", cases, NULL, NULL);
 
-    return failed + cmocka_run_group_tests_name("seeds", tests, NULL, tell_seed);
+    return failed + cmocka_run_group_tests_name("seeds", tests, NULL, print_seed);
 }

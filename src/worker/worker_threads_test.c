@@ -3,24 +3,10 @@
 
 /* worker_threads_test.c - a thread pool in the real world. */
 /* test: threads */
+#include "worker/real_world_cases.h"
 #include "worker/worker_threads_random_cases.h"
 
-static int world_setup(void **state)
-{
-    static struct world_fixture fixture;
-
-    fixture = (struct world_fixture){ .world = det_world_real() };
-    *state = &fixture;
-    return 0;
-}
-
-static int world_teardown(void **state)
-{
-    (void)state;
-    return 0;
-}
-
-static void it_holds_in_a_crowd(void **state)
+static void thread_pool_holds_under_many_jobs(void **state)
 {
     struct world_fixture *fixture = *state;
     static struct crowd crowd;
@@ -35,7 +21,8 @@ static void it_holds_in_a_crowd(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { CREW_CASES, WORLD_CASE(it_holds_in_a_crowd) };
+    const struct CMUnitTest tests[] = { WORKER_THREADS_CASES,
+                                        WORLD_CASE(thread_pool_holds_under_many_jobs) };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* workers.c - a supervisor of workers: opened, ticking, stopped, closed. */
+/* workers.c - a supervisor of workers: opening, ticking, stopping, closing. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "base/reserved.h"
 #include "base/text.h"
 #include "worker/limits.h"
-#include "worker/tree.h"
+#include "worker/worker_tree.h"
 
 void det_workers_now(struct det_workers *workers)
 {
@@ -25,7 +25,7 @@ void det_workers_now(struct det_workers *workers)
     workers->wall_ahead = world->ops->now(world, DET_CLOCK_WALL) - workers->now;
 }
 
-/* xorshift64*: what is spread by it need not be a secret. */
+/* xorshift64*: spreading needs no secure random numbers. */
 det_time det_workers_chance(struct det_workers *workers, det_time span)
 {
     uint64_t x = workers->chance;
@@ -45,7 +45,7 @@ const struct det_worker_kind *det_workers_kind(const struct det_workers *workers
     return NULL;
 }
 
-void det_tell(struct det_worker *worker, struct det_worker_event event)
+void det_worker_publish(struct det_worker *worker, struct det_worker_event event)
 {
     struct det_workers *workers = worker->workers;
 
@@ -70,12 +70,13 @@ static const char *format_reason(struct det_reason *reason, const char *format, 
     return reason->text;
 }
 
-/* What a turn of the loop submits is begun together, when it is over. */
+/* Starts the jobs that were submitted in this turn of the loop. */
 
 static void release_threads(void *argument)
 {
     struct det_workers *workers = argument;
 
+    det_assert(workers->hold.is_held);
     workers->hold.is_held = false;
     det_worker_threads_release(workers->actors);
     det_worker_threads_release(workers->collectors);
@@ -92,7 +93,7 @@ void det_workers_hold_threads(struct det_workers *workers)
     det_loop_post(workers->loop, &workers->hold.post);
 }
 
-/* Ticking, and now and then fewer deltas. */
+/* Ticking, and periodic compaction of deltas. */
 
 static int compact(void *argument, struct det_store *store)
 {
@@ -112,9 +113,10 @@ static void compacted(void *argument, int code)
     struct det_workers *workers = argument;
 
     det_workers_now(workers);
+    det_assert(workers->compaction.is_running);
     workers->compaction.is_running = false;
     if (code < 0 && workers->root)
-        det_tell(
+        det_worker_publish(
             workers->root, (struct det_worker_event){ .kind = DET_WORKER_EVENT_STORE_FAILED,
                                                       .code = code,
                                                       .reason = det_error_text(code) });
@@ -133,9 +135,9 @@ static void consider_compacting(struct det_workers *workers)
     det_recorder_send(workers->recorder, &workers->compaction.job);
 }
 
-/* Ticks get at most half of the time of the loop: so many workers that a tick takes longer than the
- * pause between two of them are ticked less often, and all else goes on. While all stop there is
- * nothing else. */
+/* Ticks get at most half of the time of the loop: if a tick takes longer than the pause between
+ * two, ticks become less frequent, and other work continues. While everything stops there is no
+ * other work. */
 static det_time next_tick(const struct det_workers *workers)
 {
     det_time tick = workers->limits.tick, least = 2 * workers->tick.last_took;
@@ -147,16 +149,15 @@ static det_time next_tick(const struct det_workers *workers)
     return workers->tick.began + (tick > least ? tick : least);
 }
 
-/* Fails only for memory, and only when it was not set before. */
+/* Fails only without memory, and only if it was not set before. */
 static int arm(struct det_workers *workers)
 {
     return det_loop_timer_set(workers->loop, &workers->tick.timer, next_tick(workers));
 }
 
-/* A tick for each level of the tree and each state on the way to STOPPED would be a long time for
- * what has nothing to do. States may lead in a circle: after so many it is ticks again. In a tree
- * so large that a tick takes its time there is always something that moves, and no need to hurry.
- */
+/* A tick for each level of the tree and each state towards STOPPED would take long for idle
+ * workers. States may form a cycle: after this many the normal ticks continue. In a tree so large
+ * that a tick takes long there is always progress, and no need to hurry. */
 #define HURRIES_MAX 64
 
 void det_workers_hurry(struct det_workers *workers)
@@ -170,15 +171,15 @@ void det_workers_hurry(struct det_workers *workers)
         arm(workers);
 }
 
-/* A slice, and the timer for what follows it. */
+/* A slice, and the timer for the next one. */
 static void go_on_walking(struct det_workers *workers)
 {
     det_time pause = det_tick_slice(workers);
 
     if (workers->stopping.is_over)
         return;
-    /* Without memory for the timer, which it has but for a call from outside, it goes on with the
-     * next tick. */
+    /* Without memory for the timer, which only a call from outside may need, the walk continues
+     * with the next tick. */
     if (workers->tick.at)
         (void)!det_loop_timer_set(workers->loop, &workers->tick.timer, workers->now + pause);
     else if (
@@ -191,7 +192,7 @@ static void on_timer(void *argument)
 {
     struct det_workers *workers = argument;
 
-    /* What a tick needs may be closed already. */
+    /* Resources of a tick may be closed already. */
     if (workers->stopping.is_over)
         return;
     if (!workers->tick.at) {
@@ -200,20 +201,20 @@ static void on_timer(void *argument)
         workers->tick.is_hurried = false;
         det_tick_begin(workers);
     }
-    /* First of all: now its place among the timers is free, and needs no memory. */
+    /* First: its place among the timers is free now, so setting it needs no memory. */
     arm(workers);
     go_on_walking(workers);
     if (!workers->stopping.is_over && !workers->tick.at)
         consider_compacting(workers);
 }
 
-void det_workers_look(struct det_workers *workers)
+void det_workers_tick_now(struct det_workers *workers)
 {
     if (workers->is_paused && !workers->stopping.is_wanted) {
         det_workers_tick(workers);
         return;
     }
-    /* Not from the root again: those at the end of the tree would never have their turn. */
+    /* The walk continues, not from the root: else workers at its end would never be visited. */
     if (workers->tick.at && !workers->stopping.is_wanted) {
         workers->tick.is_hurried = true;
         det_worker_visit(workers->root);
@@ -223,8 +224,8 @@ void det_workers_look(struct det_workers *workers)
     go_on_walking(workers);
 }
 
-/* The first tick, on the loop; not without memory for a timer. Who is paused needs one for its
- * end. */
+/* The first tick, on the loop; not without memory for a timer. A paused supervisor needs one for
+ * its end. */
 struct beginning {
     struct det_workers *workers;
     int r;
@@ -258,7 +259,8 @@ static int add_kind(
         return r;
     if (det_workers_kind(workers, kind->name))
         return det_error_set(
-            reterr, DET_ERR_EXISTS, "two kinds of worker are called %s", kind->name);
+            reterr, DET_ERR_EXISTS, "two kinds of worker are named %s", kind->name);
+    det_assert(workers->kinds.count < workers->kinds.room);
     workers->kinds.all[workers->kinds.count++] = kind;
     return 0;
 }
@@ -283,7 +285,7 @@ static int take_kinds(
     workers->kinds.all =
         DET_NEW_ARRAY(workers->allocator, workers->kinds.room, const struct det_worker_kind *);
     if (!workers->kinds.all)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     r = add_kind(workers, det_application(), reterr);
     for (size_t i = 0; i < count && r == 0; i++)
         r = add_kind(workers, options->kinds[i], reterr);
@@ -332,7 +334,7 @@ static int open_store(
             return r;
         workers->store = workers->own_store;
     }
-    /* Nobody can read documents of a store of ours. */
+    /* The documents of our own store are not readable by others. */
     r = det_recorder_open(
         workers->world, workers->allocator, options->store, workers->loop,
         workers->own_store != NULL, &workers->recorder);
@@ -378,7 +380,7 @@ static int open_root(
     workers->scope_generation = ++workers->generations;
     r = det_worker_make(workers, NULL, name, det_application(), DET_REQUEST_YAML, &workers->root);
     if (r < 0)
-        return det_error_set(reterr, r, "the root cannot be made: %s", det_error_text(r));
+        return det_error_set(reterr, r, "the root cannot be created: %s", det_error_text(r));
     r = det_manual_load(workers, reterr);
     if (r == 0) {
         det_manual_restore(workers->root);
@@ -431,7 +433,7 @@ int det_workers_open(
     workers = DET_NEW(options->allocator, struct det_workers);
     beginning.workers = workers;
     if (!workers)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     if (!world && options->loop)
         world = det_loop_world(options->loop);
     workers->world = det_world_or_real(world);
@@ -440,8 +442,7 @@ int det_workers_open(
     workers->user = options->user;
     workers->is_paused = options->is_paused;
     workers->tick.timer = (struct det_timer){ .run = on_timer, .argument = workers };
-    workers->making.timer =
-        (struct det_timer){ .run = det_children_make_more, .argument = workers };
+    workers->making.timer = (struct det_timer){ .run = det_children_continue, .argument = workers };
     det_list_init(&workers->making.workers);
     workers->scratch.format = format_reason;
     det_list_init(&workers->earlier.restored);
@@ -454,18 +455,18 @@ int det_workers_open(
         offsetof(struct det_known, key));
     det_map_init(&workers->earlier.unclaimed, options->allocator, workers->chance, 0);
     r = fill(workers, options, reterr);
-    /* Threads of ours post to it before anybody turns it. */
+    /* The threads may post to the loop before it runs. */
     if (r == 0 && !workers->own_loop)
         det_loop_claim(workers->loop);
     if (r == 0 && workers->own_loop) {
         r = det_loop_start(workers->own_loop, "workers");
         if (r < 0)
-            det_error_set(reterr, r, "no thread for workers: %s", det_error_text(r));
+            det_error_set(reterr, r, "cannot start a thread for workers: %s", det_error_text(r));
     }
     if (r == 0)
         r = det_workers_call(workers, begin, &beginning);
     if (r == 0 && beginning.r < 0)
-        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left for a timer");
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "timer: out of memory");
     if (r < 0) {
         free_all(workers);
         return r;
@@ -481,7 +482,7 @@ static void stop(void *argument)
     struct det_workers *workers = argument;
 
     det_stop_all(workers);
-    det_workers_look(workers);
+    det_workers_tick_now(workers);
 }
 
 static bool has_stopped(struct det_workers *workers)
@@ -516,7 +517,7 @@ void det_workers_cancel(struct det_workers *workers)
 
     if (has_stopped(workers))
         return;
-    /* Without memory for the call it is as if it had not been asked. */
+    /* Without memory for the call the stop is not requested. */
     r = det_workers_call(workers, stop, workers);
     (void)r;
 }
@@ -546,7 +547,7 @@ int det_workers_stop(struct det_workers *workers, struct det_error *reterr)
         det_was_or_were(workers->stopping.forced), workers->stopping.forced_first);
 }
 
-/* Calls that wait are given up: nobody will turn the loop for them. */
+/* Waiting calls are abandoned: no thread will turn the loop for them. */
 static void hang_up(struct det_workers *workers)
 {
     det_mutex_lock(workers->world, workers->mutex);
@@ -555,7 +556,7 @@ static void hang_up(struct det_workers *workers)
     det_mutex_unlock(workers->world, workers->mutex);
 }
 
-/* What is posted to a loop that is not ours must have run before we are gone. */
+/* Messages posted to a user's loop must have run before the supervisor is freed. */
 static void settle(struct det_workers *workers)
 {
     while (workers->outstanding.runs || workers->outstanding.recordings ||
@@ -571,6 +572,8 @@ static void free_rest(struct det_workers *workers)
 {
     det_assert(!workers->root && !workers->gone);
     det_assert(!workers->outstanding.runs && !workers->outstanding.incarnations);
+    det_assert(!workers->outstanding.recordings && !workers->outstanding.observing);
+    det_assert(!workers->compaction.is_running && !workers->hold.is_held);
     if (workers->kinds.all)
         DET_DELETE_ARRAY(workers->allocator, workers->kinds.all, workers->kinds.room);
     if (workers->provided)
@@ -587,10 +590,10 @@ static void free_rest(struct det_workers *workers)
     DET_DELETE(workers->allocator, workers);
 }
 
-/* Nothing of a root that never began runs. */
+/* A root that never began has no runs. */
 static void free_all(struct det_workers *workers)
 {
-    /* From here on it is turned by us, so that nobody uses a thread pool that we close. */
+    /* From here on only this thread runs the loop, so that no code uses a closed thread pool. */
     if (workers->own_loop)
         det_loop_stop(workers->own_loop);
     det_worker_threads_close(workers->actors);
@@ -605,7 +608,7 @@ static void free_all(struct det_workers *workers)
     if (workers->root)
         det_worker_free(workers->root);
     workers->root = NULL;
-    det_workers_bury(workers);
+    det_workers_free_gone(workers);
     free_rest(workers);
 }
 

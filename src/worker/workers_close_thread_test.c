@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* workers_close_thread_test.c - a supervisor with a loop of its own is closed while an action that
- * it has given up still runs, on real threads. */
+/* workers_close_thread_test.c - a supervisor with its own loop is closed while an action that it
+ * has abandoned still runs, on real threads. */
 /* test: threads */
 #include "lib/test.h"
 
@@ -12,7 +12,7 @@
 
 #define ROUNDS 20
 
-/* What the action of a round and the test share. */
+/* Shared by the action of a round and the test. */
 struct round {
     struct det_mutex *mutex;
     struct det_condition *changed;
@@ -92,7 +92,7 @@ static void close_one(struct det_world *world, struct round *round)
     assert_int_equal(det_workers_open(&options, &workers, NULL), 0);
     assert_int_equal(det_workers_apply(workers, "children: [{name: a, kind: hanging}]", NULL), 0);
     wait_for_begin(world, round);
-    /* The action is not over: it is left behind when the grace is. */
+    /* The action has not ended: it is abandoned at the end of the grace. */
     r = det_workers_stop(workers, NULL);
     assert_true(r == 0 || r == DET_ERR_TIMEOUT);
     det_workers_summary(workers, &summary);
@@ -101,7 +101,7 @@ static void close_one(struct det_world *world, struct round *round)
     det_workers_close(workers);
 }
 
-static void a_run_that_was_given_up_comes_back_while_all_is_closed(void **state)
+static void abandoned_action_may_return_during_close(void **state)
 {
     struct det_world *world = det_world_real();
 
@@ -120,7 +120,7 @@ static void a_run_that_was_given_up_comes_back_while_all_is_closed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_that_was_given_up_comes_back_while_all_is_closed),
+        cmocka_unit_test(abandoned_action_may_return_during_close),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

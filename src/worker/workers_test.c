@@ -30,7 +30,7 @@ static void a_link_comes_up_and_goes_down(void **state)
     lab_close(&lab);
 }
 
-static void what_a_worker_is_shows_as_json(void **state)
+static void worker_is_shown_as_json(void **state)
 {
     struct lab lab;
     char *text;
@@ -54,7 +54,7 @@ static void what_a_worker_is_shows_as_json(void **state)
     lab_close(&lab);
 }
 
-static void what_is_below_one_that_rests_rests_too(void **state)
+static void children_of_a_disabled_worker_are_stopped(void **state)
 {
     struct lab lab;
 
@@ -66,23 +66,23 @@ static void what_is_below_one_that_rests_rests_too(void **state)
               "config: {host: h, port: 1}}]");
     lab_run(&lab, 3 * DET_SECOND);
     lab_assert_state(&lab, "lab/a/b", "up");
-    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_DISABLE), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_DISABLE, NULL), 0);
     lab_run(&lab, 5 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "stopped");
     lab_assert_state(&lab, "lab/a/b", "stopped");
-    assert_string_equal(lab_status(&lab, "lab/a/b").reason, "what it is below is disabled");
-    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_ENABLE), 0);
+    assert_string_equal(lab_status(&lab, "lab/a/b").reason, "an ancestor is disabled");
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_ENABLE, NULL), 0);
     lab_run(&lab, 5 * DET_SECOND);
     lab_assert_state(&lab, "lab/a/b", "up");
     assert_int_equal(
-        det_workers_order(lab.workers, "lab/c", DET_WORKER_ORDER_ENABLE), DET_ERR_REFUSED);
+        det_workers_order(lab.workers, "lab/c", DET_WORKER_ORDER_ENABLE, NULL), DET_ERR_REFUSED);
     lab_assert_state(&lab, "lab/c", "stopped");
     lab_apply(&lab, "children: []");
-    lab_assert_log(&lab, "child_removing lab/c: it is not in the spec of its parent any more");
+    lab_assert_log(&lab, "child_removing lab/c: no longer in the spec of its parent");
     lab_close(&lab);
 }
 
-static void without_a_spec_there_is_the_root(void **state)
+static void root_worker_exists_without_a_spec(void **state)
 {
     struct lab lab;
 
@@ -96,10 +96,10 @@ static void without_a_spec_there_is_the_root(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_spec_there_is_the_root),
+        cmocka_unit_test(root_worker_exists_without_a_spec),
         cmocka_unit_test(a_link_comes_up_and_goes_down),
-        cmocka_unit_test(what_a_worker_is_shows_as_json),
-        cmocka_unit_test(what_is_below_one_that_rests_rests_too),
+        cmocka_unit_test(worker_is_shown_as_json),
+        cmocka_unit_test(children_of_a_disabled_worker_are_stopped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* workers_thread_cases.h - a supervisor with a loop of its own, and four threads that want
- * something of it all the time: for real threads and for simulated ones. */
+/* workers_thread_cases.h - a supervisor with its own loop, and four threads that call it all the
+ * time: for real threads and for simulated ones. */
 #ifndef DET_WORKER_WORKERS_THREAD_CASES_H
 #define DET_WORKER_WORKERS_THREAD_CASES_H
 
@@ -19,7 +19,7 @@
 #define WORKER_LOCAL
 #define WORKER_SPEC "worker/link_test.worker"
 #include <detent/worker/declare.h>
-/* Touched by actions and by collect, each on a thread of its own. */
+/* Used by actions and by collect, each on a separate thread. */
 struct link_deps {
     bool is_up;
     uint64_t noise;
@@ -189,7 +189,7 @@ static void want(struct office *office, unsigned number, unsigned round)
     else if (round % 3 == 0)
         r = det_workers_delete(office->workers, id, NULL);
     else if (round % 7 == 0)
-        r = det_workers_order(office->workers, "root/a", (enum det_worker_order)(round % 3));
+        r = det_workers_order(office->workers, "root/a", (enum det_worker_order)(round % 3), NULL);
     else
         r = det_workers_upsert(office->workers, NULL, &spec, NULL);
     if (r == 0)
@@ -282,7 +282,7 @@ static void all_callers_are_answered(struct det_world *world, unsigned rounds)
 }
 
 /* A thread stops all while the others go on asking: they are answered, if only that it is over. */
-static void a_stop_in_the_middle_answers_all_callers(struct det_world *world, unsigned rounds)
+static void stop_during_calls_answers_all_callers(struct det_world *world, unsigned rounds)
 {
     struct caller callers[CALLERS];
     struct office office;
@@ -296,7 +296,7 @@ static void a_stop_in_the_middle_answers_all_callers(struct det_world *world, un
     office_close(&office);
 }
 
-static void closed_in_the_middle_nothing_is_left(struct det_world *world, unsigned rounds)
+static void close_during_calls_leaves_nothing(struct det_world *world, unsigned rounds)
 {
     struct caller callers[CALLERS];
     struct office office;
@@ -321,7 +321,7 @@ static void stop(void *argument)
         (void)!det_workers_stop(caller->office->workers, NULL);
 }
 
-static void two_stops_at_once_both_end(struct det_world *world, unsigned rounds)
+static void two_concurrent_stops_both_return(struct det_world *world, unsigned rounds)
 {
     struct caller callers[CALLERS];
     struct office office;

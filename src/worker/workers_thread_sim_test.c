@@ -23,17 +23,17 @@
         }                                                                         \
     }
 CASE(all_callers_are_answered)
-CASE(a_stop_in_the_middle_answers_all_callers)
-CASE(closed_in_the_middle_nothing_is_left)
-CASE(two_stops_at_once_both_end)
+CASE(stop_during_calls_answers_all_callers)
+CASE(close_during_calls_leaves_nothing)
+CASE(two_concurrent_stops_both_return)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_callers_are_answered_in_any_order),
-        cmocka_unit_test(a_stop_in_the_middle_answers_all_callers_in_any_order),
-        cmocka_unit_test(closed_in_the_middle_nothing_is_left_in_any_order),
-        cmocka_unit_test(two_stops_at_once_both_end_in_any_order),
+        cmocka_unit_test(stop_during_calls_answers_all_callers_in_any_order),
+        cmocka_unit_test(close_during_calls_leaves_nothing_in_any_order),
+        cmocka_unit_test(two_concurrent_stops_both_return_in_any_order),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

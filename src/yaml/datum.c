@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* datum.c - trees of data: made, searched, copied, merged, compared and hashed. */
+/* datum.c - builds, searches, copies, merges, compares and hashes trees of data. */
 #include "yaml/datum.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "yaml/datum_walk.h"
 
@@ -60,11 +61,12 @@ static size_t index_size(const struct det_datum *map)
     return size;
 }
 
-/* Where the key stands in the index, or the free place where it belongs. */
+/* Returns the slot of the key in the index, or the free slot where it belongs. */
 static struct det_datum **find_slot(const struct det_datum *map, const char *key, uint64_t hash)
 {
     size_t mask = index_size(map) - 1, i = (size_t)hash & mask;
 
+    det_assert(map->count >= INDEX_MIN && mask > map->count);
     while (map->index[i] && !has_key(map->index[i], key, hash))
         i = (i + 1) & mask;
     return &map->index[i];
@@ -161,7 +163,7 @@ struct det_datum *det_datum_append(
     return item;
 }
 
-/* Without its children, its key and its neighbours. */
+/* Copies a datum without its children, its key and its neighbours. */
 static struct det_datum *copy_one(struct det_arena *arena, const struct det_datum *datum)
 {
     struct det_datum *copy = det_arena_alloc(arena, sizeof *copy);
@@ -201,7 +203,7 @@ struct det_datum *det_datum_copy(struct det_arena *arena, const struct det_datum
                 return NULL;
             continue;
         }
-        /* The walk has counted a list or map that it opens. */
+        /* The depth of the walk includes a list or map that it opens. */
         size_t depth = walk.depth - (step == DET_DATUM_AT_OPEN);
 
         copy = copy_one(arena, walk.at);
@@ -253,7 +255,7 @@ struct det_datum *det_datum_merge(
     return merged;
 }
 
-/* All NaNs are one. */
+/* All NaNs have the same bits. */
 static uint64_t real_bits(double real)
 {
     uint64_t bits;
@@ -293,7 +295,7 @@ bool det_datum_equal(const struct det_datum *a, const struct det_datum *b)
     const struct det_datum *maps[DET_DATUM_STACK + 1]; /* the map on the other side */
     const struct det_datum *items[DET_DATUM_STACK + 1] = {
         b
-    }; /* the next element there, of a list */
+    }; /* the next element of the list on the other side */
     struct det_datum_walk walk;
     enum det_datum_step step;
 
@@ -342,7 +344,7 @@ static uint64_t hash_one(const struct det_datum *datum)
     return 0;
 }
 
-/* The sum of its members, each mixed with its key, makes a map the same in any order. */
+/* A map hashes the sum of its members, each mixed with its key, so their order does not matter. */
 uint64_t det_datum_hash(const struct det_datum *datum)
 {
     uint64_t sums[DET_DATUM_STACK + 1] = { 0 }, hash;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* datum_record.c - data into a record, with a stack instead of recursion.
+/* datum_record.c - converts data into a record, with a stack instead of recursion.
  *
- * No message has a value of a sensitive field in it, and none has a text: it could be a secret at
- * the wrong place. */
+ * No message contains the value of a sensitive field, nor any text: it could be a misplaced
+ * secret. */
 #include "yaml/datum_record.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ struct frame {
     struct det_place place;
     size_t base;                  /* of this record in the outermost one */
     const struct det_datum *next; /* the next member of the map */
-    const struct det_datum *item; /* the next element of the array; NULL: in none */
+    const struct det_datum *item; /* the next element of the array; NULL: not in an array */
 };
 
 struct reader {
@@ -38,7 +38,7 @@ static struct frame *top(struct reader *reader)
     return &reader->frames[reader->depth - 1];
 }
 
-/* "children[2].port", without the name of the record; "" for the record itself. */
+/* Writes "children[2].port", without the name of the record; "" for the record itself. */
 static const char *path_of(const struct reader *reader, char *target, size_t capacity)
 {
     struct det_place places[DET_RECORD_DEPTH_MAX];
@@ -71,7 +71,7 @@ static int fail(
 static int fail_kind(struct reader *reader, const struct det_datum *datum, const char *wanted)
 {
     return fail(
-        reader, DET_ERR_TYPE, datum, "%s is wanted, and this is %s", wanted,
+        reader, DET_ERR_TYPE, datum, "expected %s, found %s", wanted,
         det_datum_kind_text(datum->kind));
 }
 
@@ -86,13 +86,13 @@ static bool is_sensitive(const struct reader *reader)
 static int fail_range(struct reader *reader, const struct det_datum *datum, const char *wanted)
 {
     if (is_sensitive(reader))
-        return fail(reader, DET_ERR_RANGE, datum, "%s is wanted", wanted);
+        return fail(reader, DET_ERR_RANGE, datum, "expected %s", wanted);
     if (datum->kind == DET_DATUM_SIGNED)
         return fail(
-            reader, DET_ERR_RANGE, datum, "%s is wanted, and this is %lld", wanted,
+            reader, DET_ERR_RANGE, datum, "expected %s, found %lld", wanted,
             (long long)datum->as.number);
     return fail(
-        reader, DET_ERR_RANGE, datum, "%s is wanted, and this is %llu", wanted,
+        reader, DET_ERR_RANGE, datum, "expected %s, found %llu", wanted,
         (unsigned long long)datum->as.large);
 }
 
@@ -111,7 +111,7 @@ static const char *range_text(const struct det_field *field, char target[96])
     return target;
 }
 
-static int store_whole(
+static int store_complete(
     struct reader *reader, const struct det_field *field, const struct det_datum *datum,
     uint8_t *value)
 {
@@ -119,10 +119,10 @@ static int store_whole(
     char wanted[96];
 
     if (datum->kind == DET_DATUM_FLOAT)
-        return fail(reader, DET_ERR_TYPE, datum, "a number without a fraction is wanted");
+        return fail(reader, DET_ERR_TYPE, datum, "expected a number without a fraction");
     if (datum->kind == DET_DATUM_TEXT)
         return fail(
-            reader, DET_ERR_TYPE, datum, "%s is wanted, and this is text; take its quotes away",
+            reader, DET_ERR_TYPE, datum, "expected %s, found text; remove the quotes",
             range_text(field, wanted));
     if (datum->kind != DET_DATUM_SIGNED && datum->kind != DET_DATUM_UNSIGNED)
         return fail_kind(reader, datum, range_text(field, wanted));
@@ -148,7 +148,7 @@ static int store_float(struct reader *reader, const struct det_datum *datum, uin
         datum->kind != DET_DATUM_FLOAT)
         return fail_kind(reader, datum, "a number");
     if (!isfinite(number))
-        return fail(reader, DET_ERR_RANGE, datum, "a finite number is wanted");
+        return fail(reader, DET_ERR_RANGE, datum, "expected a finite number");
     memcpy(value, &number, sizeof number);
     return 0;
 }
@@ -169,7 +169,7 @@ static int store_text(
 
     if (size > field->capacity)
         return fail(
-            reader, DET_ERR_RANGE, datum, "at most %u byte%s can be kept, and these are %zu",
+            reader, DET_ERR_RANGE, datum, "the field holds at most %u byte%s, found %zu",
             field->capacity, det_plural(field->capacity), size);
     memcpy(value, datum->text, size + 1);
     return 0;
@@ -183,8 +183,8 @@ static int store_time(struct reader *reader, const struct det_datum *datum, uint
     r = det_parse_time(det_view_text(datum->text), &wall);
     if (r < 0)
         return fail(
-            reader, r, datum, "a time such as 2026-01-31T10:00:00Z is wanted%s",
-            r == DET_ERR_RANGE ? ", and this one is out of range" : "");
+            reader, r, datum, "expected a time such as 2026-01-31T10:00:00Z%s",
+            r == DET_ERR_RANGE ? "; this one is out of range" : "");
     memcpy(value, &wall, sizeof wall);
     return 0;
 }
@@ -201,10 +201,10 @@ static int store_bytes(
         det_view_text(datum->text), value + sizeof short_size, field->capacity, &size);
     if (r == DET_ERR_RANGE)
         return fail(
-            reader, r, datum, "at most %u byte%s can be kept", field->capacity,
+            reader, r, datum, "the field holds at most %u byte%s", field->capacity,
             det_plural(field->capacity));
     if (r < 0)
-        return fail(reader, r, datum, "bytes as base64 are wanted");
+        return fail(reader, r, datum, "expected bytes as base64");
     short_size = (uint32_t)size;
     memcpy(value, &short_size, sizeof short_size);
     return 0;
@@ -226,12 +226,15 @@ static int store_enum(
     nearest = det_text_nearest(datum->text, names, count);
     if (nearest >= 0)
         return fail(
-            reader, DET_ERR_RANGE, datum, "there is no such %s; did you mean '%s'?",
-            enumeration->name, names[nearest]);
+            reader, DET_ERR_RANGE, datum, "unknown %s; did you mean '%s'?", enumeration->name,
+            names[nearest]);
     return fail(
-        reader, DET_ERR_RANGE, datum, "there is no such %s; there %s %s%s%s%s%s", enumeration->name,
-        count > 1 ? "are" : "is", names[0], count > 1 ? ", " : "", count > 1 ? names[1] : "",
-        count > 2 ? ", " : "", count > 2 ? (count > 3 ? "..." : names[2]) : "");
+        reader, DET_ERR_RANGE, datum, "unknown %s; use %s%s%s%s%s", enumeration->name, names[0],
+        count > 2   ? ", "
+        : count > 1 ? " or "
+                    : "",
+        count > 1 ? names[1] : "", count > 2 ? ", " : "",
+        count > 2 ? (count > 3 ? "..." : names[2]) : "");
 }
 
 static int push(
@@ -241,14 +244,14 @@ static int push(
     if (map->kind != DET_DATUM_MAP)
         return fail_kind(reader, map, "a map of fields");
     det_assert(reader->depth < DET_RECORD_DEPTH_MAX);
-    reader->frames[reader->depth++] = (struct frame){ .place = { record, NULL, DET_PLACE_WHOLE },
+    reader->frames[reader->depth++] = (struct frame){ .place = { record, NULL, DET_PLACE_ALL },
                                                       .base = base,
                                                       .next = map->first };
     return 0;
 }
 
-/* A number or a truth value where text is wanted, exactly as it was written: an argument of a
- * command, say, that comes out of a variable. */
+/* Stores a number or a truth value in a text field, exactly as written: for example an argument of
+ * a command that comes from a variable. */
 static int store_source(
     struct reader *reader, const struct det_field *field, const struct det_datum *datum,
     uint8_t *value)
@@ -259,12 +262,12 @@ static int store_source(
     return store_text(reader, field, &text, value);
 }
 
-/* One value or element of the current field. */
+/* Stores one value or element of the current field. */
 static int store(struct reader *reader, const struct det_datum *datum)
 {
     const struct frame *frame = top(reader);
     const struct det_field *field = frame->place.field;
-    uint32_t index = frame->place.index == DET_PLACE_WHOLE ? 0 : frame->place.index;
+    uint32_t index = frame->place.index == DET_PLACE_ALL ? 0 : frame->place.index;
     size_t offset = frame->base + field->offset + (size_t)index * field->size;
     uint8_t *value = reader->value + offset;
     bool is_text = datum->kind == DET_DATUM_TEXT;
@@ -272,7 +275,7 @@ static int store(struct reader *reader, const struct det_datum *datum)
     switch (field->kind) {
     case DET_KIND_UNSIGNED:
     case DET_KIND_SIGNED:
-        return store_whole(reader, field, datum, value);
+        return store_complete(reader, field, datum, value);
     case DET_KIND_FLOAT:
         return store_float(reader, datum, value);
     case DET_KIND_BOOL:
@@ -299,7 +302,7 @@ static int store(struct reader *reader, const struct det_datum *datum)
         break;
     }
     return fail(
-        reader, DET_ERR_TYPE, datum, "text is wanted, and this is %s; %s",
+        reader, DET_ERR_TYPE, datum, "expected text, found %s; %s",
         det_datum_kind_text(datum->kind),
         datum->kind == DET_DATUM_LIST || datum->kind == DET_DATUM_MAP ? "write one value"
                                                                       : "put quotes around it");
@@ -320,13 +323,13 @@ static int fail_unknown(struct reader *reader, const struct det_datum *member)
         nearest = det_text_nearest(member->key, names, record->field_count);
     if (nearest >= 0)
         return fail(
-            reader, DET_ERR_UNKNOWN_FIELD, &at, "there is no field '%s'; did you mean '%s'?",
+            reader, DET_ERR_UNKNOWN_FIELD, &at, "unknown field '%s'; did you mean '%s'?",
             member->key, names[nearest]);
     return fail(
-        reader, DET_ERR_UNKNOWN_FIELD, &at, "there is no field%s%s%s; %s%s%s",
-        is_shown ? " '" : " of this name", is_shown ? member->key : "", is_shown ? "'" : "",
-        record->field_count ? "there is " : "there are none", record->field_count ? names[0] : "",
-        record->field_count > 1 ? " and others" : "");
+        reader, DET_ERR_UNKNOWN_FIELD, &at, "unknown field%s%s%s; %s%s%s", is_shown ? " '" : "",
+        is_shown ? member->key : "", is_shown ? "'" : "",
+        record->field_count ? "the record has " : "the record has no fields",
+        record->field_count ? names[0] : "", record->field_count > 1 ? " and others" : "");
 }
 
 static int begin_array(struct reader *reader, const struct det_datum *list)
@@ -338,7 +341,7 @@ static int begin_array(struct reader *reader, const struct det_datum *list)
         return fail_kind(reader, list, "a list");
     if (list->count > field->count_max)
         return fail(
-            reader, DET_ERR_RANGE, list, "at most %u element%s can be kept, and these are %u",
+            reader, DET_ERR_RANGE, list, "the field holds at most %u element%s, found %u",
             field->count_max, det_plural(field->count_max), list->count);
     det_field_set_count(field, reader->value + frame->base, list->count);
     frame->item = list->first;
@@ -353,7 +356,7 @@ static int read_member(struct reader *reader)
 
     frame->next = member->next;
     frame->place.field = det_record_field(frame->place.record, member->key);
-    frame->place.index = DET_PLACE_WHOLE;
+    frame->place.index = DET_PLACE_ALL;
     if (!frame->place.field)
         return fail_unknown(reader, member);
     if (member->kind == DET_DATUM_NULL)
@@ -372,7 +375,7 @@ static int read_element(struct reader *reader)
 
     frame->item = item->next;
     r = store(reader, item);
-    /* A record in the array is still to be read, and is named by this index meanwhile. */
+    /* A record in the array keeps this index until leave_record(). */
     if (r == 0 && top(reader) == frame)
         frame->place.index++;
     return r;
@@ -380,8 +383,9 @@ static int read_element(struct reader *reader)
 
 static void leave_record(struct reader *reader)
 {
+    det_assert(reader->depth > 0 && !top(reader)->next && !top(reader)->item);
     reader->depth--;
-    if (reader->depth && top(reader)->place.index != DET_PLACE_WHOLE)
+    if (reader->depth && top(reader)->place.index != DET_PLACE_ALL)
         top(reader)->place.index++;
 }
 

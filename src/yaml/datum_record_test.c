@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* datum_record_test.c - YAML into records: what fits, and what is refused with which words. */
+/* datum_record_test.c - YAML into records: valid values, and the messages about invalid ones. */
 #define REC_SPEC "record/template_test.rec"
 #include <detent/rec/declare.h>
 
@@ -65,7 +65,7 @@ static void all_kinds_are_read(void **state)
     assert_int_equal(det_record_validate(every_record(), &value, &error), 0);
 }
 
-static void what_is_not_said_is_zero(void **state)
+static void absent_yaml_fields_are_zero(void **state)
 {
     static const char *const rows[] = {
         "", "{}", "~", "a:\nl: null\nlines: ~\nnote:\nn:\no:\n", "lines: []\no: {}\n",
@@ -83,7 +83,7 @@ static void what_is_not_said_is_zero(void **state)
     assert_true(value.i > 2.9 && value.i < 3.1);
 }
 
-static void what_is_wrong_is_told(void **state)
+static void invalid_input_is_reported(void **state)
 {
     static const struct {
         const char *yaml;
@@ -91,52 +91,53 @@ static void what_is_wrong_is_told(void **state)
         const char *text;
     } rows[] = {
         { "[1]", DET_ERR_TYPE,
-          "config, line 1, column 1: a map of fields is wanted, and this is "
+          "config, line 1, column 1: expected a map of fields, found "
           "a list" },
-        { "text", DET_ERR_TYPE, "a map of fields is wanted, and this is text" },
+        { "text", DET_ERR_TYPE, "expected a map of fields, found text" },
         { "a: 1\nnotes: x\n", DET_ERR_UNKNOWN_FIELD,
-          "config, line 2, column 1: there is no field 'notes'; did you mean 'note'?" },
-        { "xyzzy: x\n", DET_ERR_UNKNOWN_FIELD, "there is no field 'xyzzy'; there is a and others" },
-        { "'a b': x\n", DET_ERR_UNKNOWN_FIELD, "there is no field of this name" },
+          "config, line 2, column 1: unknown field 'notes'; did you mean 'note'?" },
+        { "xyzzy: x\n", DET_ERR_UNKNOWN_FIELD,
+          "unknown field 'xyzzy'; the record has a and others" },
+        { "'a b': x\n", DET_ERR_UNKNOWN_FIELD, "unknown field;" },
         { "o: {nam: x}\n", DET_ERR_UNKNOWN_FIELD,
-          "line 1, column 5: o: there is no field 'nam'; "
+          "line 1, column 5: o: unknown field 'nam'; "
           "did you mean 'name'?" },
         { "lines:\n  - {name: a}\n  - {name: b}\n  - {port: 1}\n", DET_ERR_UNKNOWN_FIELD,
-          "line 4, column 6: lines[2]: there is no field 'port'" },
+          "line 4, column 6: lines[2]: unknown field 'port'" },
         { "a: 256\n", DET_ERR_RANGE,
-          "line 1, column 4: a: a whole number from 0 to 255 is "
-          "wanted, and this is 256" },
-        { "a: -1\n", DET_ERR_RANGE, "and this is -1" },
+          "line 1, column 4: a: expected a whole number from 0 to 255, "
+          "found 256" },
+        { "a: -1\n", DET_ERR_RANGE, "found -1" },
         { "d: -1\n", DET_ERR_RANGE, "from 0 to 18446744073709551615" },
-        { "e: 128\n", DET_ERR_RANGE, "from -128 to 127 is wanted, and this is 128" },
-        { "h: 9223372036854775808\n", DET_ERR_RANGE, "and this is 9223372036854775808" },
-        { "a: 1.0\n", DET_ERR_TYPE, "a number without a fraction is wanted" },
-        { "a: '1'\n", DET_ERR_TYPE, "and this is text; take its quotes away" },
-        { "a: true\n", DET_ERR_TYPE, "from 0 to 255 is wanted, and this is a truth value" },
-        { "a: []\n", DET_ERR_TYPE, "and this is a list" },
-        { "i: x\n", DET_ERR_TYPE, "i: a number is wanted, and this is text" },
-        { "i: .inf\n", DET_ERR_RANGE, "a finite number is wanted" },
-        { "j: yes\n", DET_ERR_TYPE, "j: true or false is wanted, and this is text" },
-        { "j: 1\n", DET_ERR_TYPE, "true or false is wanted, and this is a number" },
-        { "k: yesterday\n", DET_ERR_MALFORMED, "a time such as 2026-01-31T10:00:00Z is wanted" },
-        { "k: 12\n", DET_ERR_TYPE, "text is wanted, and this is a number" },
-        { "l: 123456\n", DET_ERR_RANGE, "l: at most 5 bytes can be kept, and these are 6" },
-        { "l: abcdef\n", DET_ERR_RANGE, "l: at most 5 bytes can be kept, and these are 6" },
-        { "l: [a]\n", DET_ERR_TYPE, "text is wanted, and this is a list; write one value" },
-        { "m: '!!'\n", DET_ERR_MALFORMED, "m: bytes as base64 are wanted" },
-        { "m: AQIDBAUGBwg=\n", DET_ERR_RANGE, "at most 7 bytes can be kept" },
-        { "n: grren\n", DET_ERR_RANGE, "n: there is no such color; did you mean 'green'?" },
-        { "n: xyzzy\n", DET_ERR_RANGE, "there is no such color; there are red, green, dark-blue" },
-        { "o: 1\n", DET_ERR_TYPE, "o: a map of fields is wanted" },
-        { "o: {pieces: x}\n", DET_ERR_TYPE, "o.pieces: a whole number" },
-        { "words: ab\n", DET_ERR_TYPE, "words: a list is wanted, and this is text" },
+        { "e: 128\n", DET_ERR_RANGE, "from -128 to 127, found 128" },
+        { "h: 9223372036854775808\n", DET_ERR_RANGE, "found 9223372036854775808" },
+        { "a: 1.0\n", DET_ERR_TYPE, "expected a number without a fraction" },
+        { "a: '1'\n", DET_ERR_TYPE, "found text; remove the quotes" },
+        { "a: true\n", DET_ERR_TYPE, "from 0 to 255, found a truth value" },
+        { "a: []\n", DET_ERR_TYPE, "found a list" },
+        { "i: x\n", DET_ERR_TYPE, "i: expected a number, found text" },
+        { "i: .inf\n", DET_ERR_RANGE, "expected a finite number" },
+        { "j: yes\n", DET_ERR_TYPE, "j: expected true or false, found text" },
+        { "j: 1\n", DET_ERR_TYPE, "expected true or false, found a number" },
+        { "k: yesterday\n", DET_ERR_MALFORMED, "expected a time such as 2026-01-31T10:00:00Z" },
+        { "k: 12\n", DET_ERR_TYPE, "expected text, found a number" },
+        { "l: 123456\n", DET_ERR_RANGE, "l: the field holds at most 5 bytes, found 6" },
+        { "l: abcdef\n", DET_ERR_RANGE, "l: the field holds at most 5 bytes, found 6" },
+        { "l: [a]\n", DET_ERR_TYPE, "expected text, found a list; write one value" },
+        { "m: '!!'\n", DET_ERR_MALFORMED, "m: expected bytes as base64" },
+        { "m: AQIDBAUGBwg=\n", DET_ERR_RANGE, "the field holds at most 7 bytes" },
+        { "n: grren\n", DET_ERR_RANGE, "n: unknown color; did you mean 'green'?" },
+        { "n: xyzzy\n", DET_ERR_RANGE, "unknown color; use red, green, dark-blue" },
+        { "o: 1\n", DET_ERR_TYPE, "o: expected a map of fields" },
+        { "o: {pieces: x}\n", DET_ERR_TYPE, "o.pieces: expected a whole number" },
+        { "words: ab\n", DET_ERR_TYPE, "words: expected a list, found text" },
         { "words: [a, b, c]\n", DET_ERR_RANGE,
-          "words: at most 2 elements can be kept, and these are 3" },
-        { "words: [a, abcd]\n", DET_ERR_RANGE, "words[1]: at most 3 bytes" },
-        { "words: [~]\n", DET_ERR_TYPE, "words[0]: text is wanted, and this is null" },
-        { "lines: [{}, 3]\n", DET_ERR_TYPE, "lines[1]: a map of fields is wanted" },
+          "words: the field holds at most 2 elements, found 3" },
+        { "words: [a, abcd]\n", DET_ERR_RANGE, "words[1]: the field holds at most 3 bytes" },
+        { "words: [~]\n", DET_ERR_TYPE, "words[0]: expected text, found null" },
+        { "lines: [{}, 3]\n", DET_ERR_TYPE, "lines[1]: expected a map of fields" },
         { "lines: [{}, {name: x}, {pieces: -5}]\n", DET_ERR_RANGE,
-          "lines[2].pieces: a whole number from 0 to 4294967295 is wanted" },
+          "lines[2].pieces: expected a whole number from 0 to 4294967295" },
     };
     static const struct every zero;
     struct every value;
@@ -153,7 +154,7 @@ static void what_is_wrong_is_told(void **state)
 }
 
 /* `lines` is sensitive, and so is everything in it. */
-static void secrets_are_not_told(void **state)
+static void errors_do_not_reveal_secrets(void **state)
 {
     struct every value;
     struct det_error error;
@@ -165,7 +166,7 @@ static void secrets_are_not_told(void **state)
     assert_null(strstr(error.text, "4711"));
 }
 
-static void numbers_where_text_is_wanted_are_what_was_written(void **state)
+static void yaml_numbers_read_as_text_keep_their_spelling(void **state)
 {
     static const char *const rows[] = { "1.10", "0640", "true", "0x1f", "-0", "1e3" };
     struct every value;
@@ -185,10 +186,10 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_kinds_are_read),
-        cmocka_unit_test(what_is_not_said_is_zero),
-        cmocka_unit_test(what_is_wrong_is_told),
-        cmocka_unit_test(secrets_are_not_told),
-        cmocka_unit_test(numbers_where_text_is_wanted_are_what_was_written),
+        cmocka_unit_test(absent_yaml_fields_are_zero),
+        cmocka_unit_test(invalid_input_is_reported),
+        cmocka_unit_test(errors_do_not_reveal_secrets),
+        cmocka_unit_test(yaml_numbers_read_as_text_keep_their_spelling),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* datum_scalar.c - what a plain scalar means by the core schema of YAML 1.2. */
+/* datum_scalar.c - the value of a plain scalar in the core schema of YAML 1.2. */
 #include "yaml/datum_scalar.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ static int digit_of(char c)
     return c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
 }
 
-/* The digits are known to be of the base. False: beyond 64 bits. */
+/* Reads digits that are valid in the base. False: the number is beyond 64 bits. */
 static bool read_digits(const char *digits, unsigned base, uint64_t *ret)
 {
     uint64_t number = 0;
@@ -45,7 +45,8 @@ static bool read_digits(const char *digits, unsigned base, uint64_t *ret)
     return true;
 }
 
-static int set_whole(struct det_datum *datum, bool is_negative, const char *digits, unsigned base)
+static int set_complete(
+    struct det_datum *datum, bool is_negative, const char *digits, unsigned base)
 {
     uint64_t number;
 
@@ -63,7 +64,7 @@ static int set_whole(struct det_datum *datum, bool is_negative, const char *digi
     return 0;
 }
 
-/* [digits] [. digits] [e sign digits], with a digit before the e. */
+/* Returns true for [digits] [. digits] [e sign digits] with a digit before the e. */
 static bool is_decimal(const char *text)
 {
     size_t whole = strspn(text, DIGITS), part = 0;
@@ -82,7 +83,8 @@ static bool is_decimal(const char *text)
     return is_all(text, DIGITS);
 }
 
-/* The reader of numbers takes JSON's form: no leading zeros, digits on both sides of the point. */
+/* Converts to the form of JSON for the number reader: no leading zeros, digits on both sides of the
+ * point. */
 static int set_decimal(struct det_datum *datum, bool is_negative, const char *text)
 {
     char json[DET_NUMBER_TEXT_MAX];
@@ -115,12 +117,12 @@ static int set_number(struct det_datum *datum, const char *text)
     bool is_signed = *text == '-' || *text == '+', is_negative = *text == '-';
 
     if (!is_signed && strncmp(text, "0x", 2) == 0 && is_all(text + 2, HEX_DIGITS))
-        return set_whole(datum, false, text + 2, 16);
+        return set_complete(datum, false, text + 2, 16);
     if (!is_signed && strncmp(text, "0o", 2) == 0 && is_all(text + 2, "01234567"))
-        return set_whole(datum, false, text + 2, 8);
+        return set_complete(datum, false, text + 2, 8);
     text += is_signed;
     if (is_all(text, DIGITS))
-        return set_whole(datum, is_negative, text, 10);
+        return set_complete(datum, is_negative, text, 10);
     if (is_decimal(text))
         return set_decimal(datum, is_negative, text);
     if (!is_one_of(text, infinite))

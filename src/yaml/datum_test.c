@@ -3,6 +3,7 @@
 
 /* datum_test.c - trees of data: read from YAML, written, compared, copied, merged, hashed. */
 #include "yaml/datum.h"
+#include "yaml/datum_text.h"
 
 #include "lib/test.h"
 
@@ -55,7 +56,7 @@ static const char *json(struct fixture *fixture, const struct det_datum *datum)
     return det_buffer_text(&fixture->buffer);
 }
 
-static void yaml_means(void **state)
+static void yaml_scalars_have_their_json_values(void **state)
 {
     static const struct {
         const char *yaml, *json;
@@ -130,22 +131,23 @@ static void yaml_is_refused(void **state)
         int code;
         const char *text;
     } rows[] = {
-        { "a: &x 1\n", DET_ERR_MALFORMED, "text, line 1, column 4: anchors (&x) are not taken" },
-        { "a: *x\n", DET_ERR_MALFORMED, "line 1, column 4: aliases (*x) are not taken" },
+        { "a: &x 1\n", DET_ERR_MALFORMED,
+          "text, line 1, column 4: anchors (&x) are not supported" },
+        { "a: *x\n", DET_ERR_MALFORMED, "line 1, column 4: aliases (*x) are not supported" },
         { "a: !!str 1\n", DET_ERR_MALFORMED, "line 1, column 4: tags" },
         { "a: 1\nb: 2\na: 3\n", DET_ERR_MALFORMED,
           "line 3, column 1: duplicate key 'a'; first on line 1" },
         { "<<: {a: 1}\n", DET_ERR_MALFORMED, "merge keys" },
         { "[a, b]: 1\n", DET_ERR_MALFORMED, "a key is a plain word or text" },
-        { "a: {{ .X }}\n", DET_ERR_MALFORMED, "wants quotes around it" },
+        { "a: {{ .X }}\n", DET_ERR_MALFORMED, "put quotes around" },
         { "a: 18446744073709551616\n", DET_ERR_MALFORMED, "beyond what 64 bits hold; quote it" },
         { "-9223372036854775809\n", DET_ERR_MALFORMED, "beyond what 64 bits hold" },
         { "1e400\n", DET_ERR_MALFORMED, "beyond what 64 bits hold" },
         { "a: 1\n---\nb: 2\n", DET_ERR_MALFORMED, "more than one document" },
         { "a: [1\n", DET_ERR_MALFORMED, "not YAML" },
         { "a: b: c\n", DET_ERR_MALFORMED, "line 1, column 5: not YAML" },
-        { "\"a\\0b\"\n", DET_ERR_MALFORMED, "there is a NUL" },
-        { "a: \xff\n", DET_ERR_MALFORMED, "line 1, column 4: this is not UTF-8" },
+        { "\"a\\0b\"\n", DET_ERR_MALFORMED, "contains a NUL" },
+        { "a: \xff\n", DET_ERR_MALFORMED, "line 1, column 4: the text is not UTF-8" },
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -226,7 +228,7 @@ static void large_maps_are_searched_quickly(void **state)
     det_buffer_deinit(&text);
 }
 
-static void places_are_kept(void **state)
+static void datums_keep_their_lines(void **state)
 {
     const struct det_datum *map = read(*state, "a: 1\nb:\n  - x\n  - {c: y}\n");
     const struct det_datum *list = det_datum_get(map, "b");
@@ -254,7 +256,12 @@ static const char *const round_trips[] = {
     "[18446744073709551615, -9223372036854775808, 0]",
 };
 
-static void what_is_written_reads_the_same(void **state)
+static void put_scalar(struct det_buffer *buffer, const struct det_datum *scalar)
+{
+    det_datum_put_scalar(buffer, scalar, false);
+}
+
+static void written_yaml_round_trips(void **state)
 {
     struct fixture *fixture = *state;
 
@@ -262,7 +269,7 @@ static void what_is_written_reads_the_same(void **state)
         struct det_datum *datum = read(fixture, round_trips[i]), *again;
         struct det_buffer buffer = { .allocator = &fixture->memory.allocator };
 
-        det_datum_to_yaml(datum, &buffer);
+        det_datum_write_yaml(datum, &buffer, put_scalar);
         again = read(fixture, det_buffer_text(&buffer));
         assert_true(det_datum_equal(datum, again));
         assert_int_equal(det_datum_hash(datum), det_datum_hash(again));
@@ -275,11 +282,12 @@ static void what_is_written_reads_the_same(void **state)
     }
 }
 
-static void yaml_is_for_people_too(void **state)
+static void yaml_output_is_indented(void **state)
 {
     struct fixture *fixture = *state;
 
-    det_datum_to_yaml(read(fixture, "{a: [1, {b: x}], c: {d: null}, e: []}"), &fixture->buffer);
+    det_datum_write_yaml(
+        read(fixture, "{a: [1, {b: x}], c: {d: null}, e: []}"), &fixture->buffer, put_scalar);
     assert_string_equal(
         det_buffer_text(&fixture->buffer),
         "\"a\":\n  - 1\n  -\n    \"b\": \"x\"\n\"c\":\n  \"d\": null\n\"e\": []\n");
@@ -320,8 +328,8 @@ static void equal_is_by_value(void **state)
     }
 }
 
-/* It is compared over restarts and over machines: a change of it derives everything again. */
-static void the_hash_stays(void **state)
+/* Hashes are compared over restarts and machines: a change would derive everything again. */
+static void datum_hash_is_stable(void **state)
 {
     assert_int_equal(
         det_datum_hash(read(*state, "{a: [1, x, 2.5, null], b: {c: true}}")),
@@ -388,7 +396,7 @@ static int use_all(struct det_test_memory *memory, void *argument)
         copy = det_datum_copy(&arena, datum);
         merged = det_datum_merge(&arena, datum, copy ? copy : datum);
         if (copy && merged) {
-            det_datum_to_yaml(merged, &buffer);
+            det_datum_write_yaml(merged, &buffer, put_scalar);
             det_datum_to_json(merged, &buffer);
             r = det_buffer_status(&buffer);
         } else {
@@ -402,7 +410,7 @@ static int use_all(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void no_memory_is_told(void **state)
+static void allocation_failure_is_reported(void **state)
 {
     (void)state;
     det_test_each_failure(use_all, NULL);
@@ -413,18 +421,18 @@ static void no_memory_is_told(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        CASE(yaml_means),
+        CASE(yaml_scalars_have_their_json_values),
         CASE(yaml_is_refused),
         CASE(limits_hold),
         CASE(large_maps_are_searched_quickly),
-        CASE(places_are_kept),
-        CASE(what_is_written_reads_the_same),
-        CASE(yaml_is_for_people_too),
+        CASE(datums_keep_their_lines),
+        CASE(written_yaml_round_trips),
+        CASE(yaml_output_is_indented),
         CASE(equal_is_by_value),
-        CASE(the_hash_stays),
+        CASE(datum_hash_is_stable),
         CASE(merging),
         CASE(copies_are_deep),
-        CASE(no_memory_is_told),
+        CASE(allocation_failure_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

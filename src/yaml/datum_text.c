@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* datum_text.c - a tree of data as JSON and as YAML.
+/* datum_text.c - writes a tree of data as JSON and as YAML.
  *
- * YAML is written in block style, with every text in double quotes, as JSON has them: what is read
- * again is the same, whatever the text looks like. */
+ * YAML is written in block style with every text in double quotes, as in JSON, so that any text is
+ * read back unchanged. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "yaml/datum_walk.h"
 #include "json/writer.h"
 
-/* With a point, so that it stays a float when it is read again. */
+/* Writes a point, so that the number is read back as a float. */
 static void put_real(struct det_buffer *buffer, double real, bool is_json)
 {
     char text[DET_DOUBLE_TEXT];
@@ -34,7 +34,7 @@ static void put_real(struct det_buffer *buffer, double real, bool is_json)
 
 void det_datum_put_scalar(struct det_buffer *buffer, const struct det_datum *datum, bool is_json)
 {
-    /* What was written is YAML, but need not be JSON. */
+    /* The original text is YAML, but may not be JSON. */
     if (datum->kind != DET_DATUM_TEXT && datum->kind != DET_DATUM_NULL && datum->text && !is_json) {
         det_buffer_append_text(buffer, datum->text);
         return;
@@ -104,8 +104,8 @@ void det_datum_to_json(const struct det_datum *datum, struct det_buffer *buffer)
     }
 }
 
-/* Each element on a line of its own. The first of a list in a list stands on a line below too:
- * "-" alone, and the inner list indented. */
+/* Begins an element on a separate line. A list in a list begins on the next line: "-" alone, and
+ * the inner list indented. */
 static void begin_yaml(
     struct det_buffer *buffer, const struct det_datum *parent, size_t depth,
     const struct det_datum *datum)
@@ -123,7 +123,7 @@ static void begin_yaml(
 
 void det_datum_write_yaml(
     const struct det_datum *datum, struct det_buffer *buffer,
-    void (*put)(struct det_buffer *buffer, const struct det_datum *scalar, void *user), void *user)
+    void (*put)(struct det_buffer *buffer, const struct det_datum *scalar))
 {
     struct det_datum_walk walk;
     enum det_datum_step step;
@@ -139,19 +139,8 @@ void det_datum_write_yaml(
         if (!has_lines && depth)
             det_buffer_append_char(buffer, ' ');
         if (!has_lines)
-            put(buffer, walk.at, user);
+            put(buffer, walk.at);
         if (!has_lines || depth)
             det_buffer_append_char(buffer, '\n');
     }
-}
-
-static void put_plain(struct det_buffer *buffer, const struct det_datum *scalar, void *user)
-{
-    (void)user;
-    det_datum_put_scalar(buffer, scalar, false);
-}
-
-void det_datum_to_yaml(const struct det_datum *datum, struct det_buffer *buffer)
-{
-    det_datum_write_yaml(datum, buffer, put_plain, NULL);
 }

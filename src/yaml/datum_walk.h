@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* datum_walk.h - goes through a tree of data in order, without recursion. */
+/* datum_walk.h - walks a tree of data in order, without recursion. */
 #ifndef DET_YAML_DATUM_WALK_H
 #define DET_YAML_DATUM_WALK_H
 
 #include "base/assert.h"
 #include "yaml/datum.h"
 
-/* What is read is at most DET_DATUM_DEPTH_MAX deep; what a template sees is two maps deeper. */
+/* A text is at most DET_DATUM_DEPTH_MAX deep; the data of a template are two maps deeper. */
 #define DET_DATUM_STACK (DET_DATUM_DEPTH_MAX + 2)
 
 enum det_datum_step {
     DET_DATUM_AT_VALUE, /* neither list nor map */
     DET_DATUM_AT_OPEN,  /* a list or a map: its elements follow */
-    DET_DATUM_AT_CLOSE, /* and that was all of them */
+    DET_DATUM_AT_CLOSE, /* its elements are complete */
     DET_DATUM_AT_END,
 };
 
 struct det_datum_walk {
-    const struct det_datum *at; /* what the last step was about */
+    const struct det_datum *at; /* the datum of the last step */
     const struct det_datum *next;
     const struct det_datum *open[DET_DATUM_STACK];
     unsigned depth;

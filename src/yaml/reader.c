@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* reader.c - a tree of data from the events of libyaml, with a stack instead of recursion. */
+/* reader.c - builds a tree of data from the events of libyaml, with a stack instead
+ * of recursion. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +19,7 @@ struct reader {
     struct det_view text;
     struct det_datum *open[DET_DATUM_DEPTH_MAX]; /* lists and maps, outermost first */
     size_t depth;
-    char *key; /* of the map that is open, when its value comes next */
+    char *key; /* of the innermost map, if its value is next */
     yaml_mark_t key_mark;
     struct det_datum *root;
     size_t node_count;
@@ -41,7 +42,7 @@ static int fail_at(struct reader *reader, int code, yaml_mark_t mark, const char
 
 static int no_memory(struct reader *reader)
 {
-    return fail_at(reader, DET_ERR_NO_MEMORY, (yaml_mark_t){ 0 }, "there is no memory left");
+    return fail_at(reader, DET_ERR_NO_MEMORY, (yaml_mark_t){ 0 }, "out of memory");
 }
 
 static struct det_datum *top(const struct reader *reader)
@@ -61,13 +62,13 @@ static int take_key(struct reader *reader, const yaml_event_t *event)
     if (strcmp(text, "<<") == 0)
         return fail_at(
             reader, DET_ERR_MALFORMED, event->start_mark,
-            "merge keys (<<) are not taken; write the keys out");
+            "merge keys (<<) are not supported; write the keys out");
     reader->key = det_arena_copy(reader->arena, text);
     reader->key_mark = event->start_mark;
     return reader->key ? 0 : no_memory(reader);
 }
 
-/* A node at its place in the tree. */
+/* Adds a node at its place in the tree. */
 static int add(
     struct reader *reader, enum det_datum_kind kind, const yaml_event_t *event,
     struct det_datum **ret)
@@ -76,6 +77,7 @@ static int add(
 
     if (!datum)
         return no_memory(reader);
+    det_assert((reader->depth > 0) == (reader->root != NULL));
     datum->line = (uint32_t)event->start_mark.line + 1;
     datum->column = (uint32_t)event->start_mark.column + 1;
     if (reader->key) {
@@ -99,14 +101,14 @@ static int check_node(
     if (anchor)
         return fail_at(
             reader, DET_ERR_MALFORMED, event->start_mark,
-            "anchors (&%.32s) are not taken; write the value out", (const char *)anchor);
+            "anchors (&%.32s) are not supported; write the value out", (const char *)anchor);
     if (tag)
         return fail_at(
             reader, DET_ERR_MALFORMED, event->start_mark,
-            "tags (%.32s) are not taken; quote a text", (const char *)tag);
+            "tags (%.32s) are not supported; quote a text", (const char *)tag);
     if (reader->node_count >= DET_DATUM_NODES_MAX)
         return fail_at(
-            reader, DET_ERR_LIMIT, event->start_mark, "there are more than %d values",
+            reader, DET_ERR_LIMIT, event->start_mark, "the text has more than %d values",
             DET_DATUM_NODES_MAX);
     return 0;
 }
@@ -136,7 +138,7 @@ static int take_scalar(struct reader *reader, const yaml_event_t *event)
     if (strlen(text) != event->data.scalar.length)
         return fail_at(
             reader, DET_ERR_MALFORMED, event->start_mark,
-            "there is a NUL in the text; take base64 for bytes");
+            "the text contains a NUL; use base64 for bytes");
     if (awaits_key(reader))
         return take_key(reader, event);
     r = add(reader, DET_DATUM_TEXT, event, &datum);
@@ -151,10 +153,10 @@ static int open_node(struct reader *reader, enum det_datum_kind kind, const yaml
     if (awaits_key(reader))
         return fail_at(
             reader, DET_ERR_MALFORMED, event->start_mark,
-            "a key is a plain word or text; {{ ... }} wants quotes around it");
+            "a key is a plain word or text; put quotes around {{ ... }}");
     if (reader->depth == DET_DATUM_DEPTH_MAX)
         return fail_at(
-            reader, DET_ERR_LIMIT, event->start_mark, "it is nested more than %d deep",
+            reader, DET_ERR_LIMIT, event->start_mark, "lists and maps are nested more than %d deep",
             DET_DATUM_DEPTH_MAX);
     r = add(reader, kind, event, &datum);
     if (r < 0)
@@ -192,7 +194,7 @@ static int take_event(struct reader *reader, const yaml_event_t *event)
     case YAML_ALIAS_EVENT:
         return fail_at(
             reader, DET_ERR_MALFORMED, event->start_mark,
-            "aliases (*%.32s) are not taken; write the value out",
+            "aliases (*%.32s) are not supported; write the value out",
             (const char *)event->data.alias.anchor);
     case YAML_SCALAR_EVENT:
         return take_scalar(reader, event);
@@ -211,7 +213,7 @@ static int take_event(struct reader *reader, const yaml_event_t *event)
         if (reader->document_count++)
             return fail_at(
                 reader, DET_ERR_MALFORMED, event->start_mark,
-                "there is more than one document; take --- away");
+                "the text has more than one document; remove ---");
         return 0;
     case YAML_NO_EVENT:
     case YAML_STREAM_START_EVENT:
@@ -222,7 +224,7 @@ static int take_event(struct reader *reader, const yaml_event_t *event)
     return 0;
 }
 
-/* Whether a tab is among the first white space of the line, counted from 0. */
+/* Returns true if a tab is among the first white space of the line, which is counted from 0. */
 static bool begins_with_tab(struct det_view text, size_t line)
 {
     const char *at = text.data, *end = text.data + text.size;
@@ -241,7 +243,7 @@ static int parse_failed(struct reader *reader, const yaml_parser_t *parser)
     if (begins_with_tab(reader->text, parser->problem_mark.line))
         return fail_at(
             reader, DET_ERR_MALFORMED, parser->problem_mark,
-            "not YAML: the line begins with a tab; YAML wants spaces");
+            "not YAML: the line begins with a tab; use spaces");
     return fail_at(
         reader, DET_ERR_MALFORMED, parser->problem_mark, "not YAML: %s%s%s",
         parser->context ? parser->context : "", parser->context ? ", " : "",
@@ -265,7 +267,7 @@ static int read_events(struct reader *reader, yaml_parser_t *parser)
     return r;
 }
 
-/* The mark of a byte, for what is found before libyaml reads. */
+/* Returns the mark of a byte, for errors found before libyaml reads. */
 static yaml_mark_t mark_at(struct det_view text, size_t offset)
 {
     yaml_mark_t mark = { .index = offset };
@@ -286,7 +288,7 @@ static int read_text(struct reader *reader)
     if (valid != reader->text.size)
         return fail_at(
             reader, DET_ERR_MALFORMED, mark_at(reader->text, valid),
-            "this is not UTF-8; save the text as UTF-8");
+            "the text is not UTF-8; save it as UTF-8");
     if (!yaml_parser_initialize(&parser))
         return no_memory(reader);
     yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
@@ -297,7 +299,7 @@ static int read_text(struct reader *reader)
     return r;
 }
 
-/* Some editors put a mark before the text that says it is UTF-8. It is no part of the first key. */
+/* Skips the byte order mark that some editors write before UTF-8 text. */
 static struct det_view without_mark(const char *text, size_t size)
 {
     static const char mark[] = "\xEF\xBB\xBF";
@@ -306,7 +308,7 @@ static struct det_view without_mark(const char *text, size_t size)
     return det_view_of(size ? text + skipped : "", size - skipped);
 }
 
-/* NULL as root: there is no value in it. */
+/* A document without a value has a NULL root. */
 static int read_document(
     struct det_arena *arena, const char *text, size_t size, struct det_datum **ret,
     struct det_yaml_error *reterr)
@@ -320,7 +322,7 @@ static int read_document(
 
     if (size > DET_DATUM_READ_MAX)
         return fail_at(
-            &reader, DET_ERR_LIMIT, (yaml_mark_t){ 0 }, "it is larger than %d KiB; split it",
+            &reader, DET_ERR_LIMIT, (yaml_mark_t){ 0 }, "the text is larger than %d KiB; split it",
             DET_DATUM_READ_MAX / 1024);
     r = read_text(&reader);
     if (r == 0)
@@ -342,7 +344,7 @@ int det_yaml_read(
         *ret = root;
         return 0;
     }
-    *reterr = (struct det_yaml_error){ 1, 1, "there is nothing in it" };
+    *reterr = (struct det_yaml_error){ 1, 1, "the text is empty" };
     return DET_ERR_MALFORMED;
 }
 
@@ -378,7 +380,7 @@ int det_datum_from_yaml(
     if (!root)
         root = det_datum_new(arena, DET_DATUM_NULL);
     if (!root)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "%s: there is no memory left", what);
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "%s: out of memory", what);
     *ret = root;
     return det_datum_check_numbers(root, what, reterr);
 }

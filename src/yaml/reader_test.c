@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* yaml_tree_test.c - the strict reader of YAML. */
+/* reader_test.c - the strict reader of YAML. */
 #include "yaml/datum.h"
 
 #include <time.h>
@@ -46,7 +46,7 @@ static void refused(const char *text, unsigned line, unsigned column, const char
     close_document(&document);
 }
 
-static void a_tree_knows_its_places(void **state)
+static void yaml_nodes_have_their_places(void **state)
 {
     struct document document = read_text("name: x\nlist:\n  - a\n  - \"b c\"\nmap: {k: 1}\n");
     const struct det_datum *list, *map;
@@ -72,7 +72,7 @@ static void a_tree_knows_its_places(void **state)
     close_document(&document);
 }
 
-static void a_mark_that_it_is_utf8_is_passed_over(void **state)
+static void byte_order_mark_is_skipped(void **state)
 {
     struct document document = read_text("\xEF\xBB\xBF"
                                          "a: 1\nb: 2\n");
@@ -81,16 +81,16 @@ static void a_mark_that_it_is_utf8_is_passed_over(void **state)
     assert_int_equal(document.result, 0);
     assert_string_equal(det_datum_get(document.root, "a")->text, "1");
     close_document(&document);
-    refused("\xEF\xBB\xBF", 1, 1, "there is nothing in it");
+    refused("\xEF\xBB\xBF", 1, 1, "the text is empty");
 }
 
-static void what_is_more_than_we_take_is_refused_at_its_place(void **state)
+static void unsupported_yaml_is_refused_at_its_place(void **state)
 {
     (void)state;
     refused("a: &x 1\n", 1, 4, "anchors (&x)");
-    refused("a:\n\tb: 1\n", 2, 1, "the line begins with a tab; YAML wants spaces");
-    refused("a:\n  \t- 1\n", 2, 3, "YAML wants spaces");
-    refused("a:\n  - b: x\n\tc: 1\n", 3, 1, "YAML wants spaces");
+    refused("a:\n\tb: 1\n", 2, 1, "the line begins with a tab; use spaces");
+    refused("a:\n  \t- 1\n", 2, 3, "use spaces");
+    refused("a:\n  - b: x\n\tc: 1\n", 3, 1, "use spaces");
     refused("a: *x\n", 1, 4, "aliases (*x)");
     refused("a: !!str 1\n", 1, 4, "tags (");
     refused("a: !t [1]\n", 1, 4, "tags (");
@@ -101,14 +101,14 @@ static void what_is_more_than_we_take_is_refused_at_its_place(void **state)
     refused("? [a]\n: 1\n", 1, 3, "a key is a plain word");
     refused("? {a: 1}\n: 1\n", 1, 3, "a key is a plain word");
     refused("a: 1\n---\nb: 2\n", 2, 1, "more than one document");
-    refused("", 1, 1, "nothing in it");
-    refused("# only a comment\n", 1, 1, "nothing in it");
+    refused("", 1, 1, "the text is empty");
+    refused("# only a comment\n", 1, 1, "the text is empty");
     refused("a: [1\n", 2, 1, "not YAML");
     refused("a: \"x\\0y\"\n", 1, 4, "NUL");
     refused("a: 1\n\xff\n", 2, 1, "not UTF-8");
 }
 
-static void brackets_without_end_are_refused_in_no_time(void **state)
+static void unclosed_brackets_are_refused_quickly(void **state)
 {
     static char text[40960];
     clock_t from = clock();
@@ -119,13 +119,12 @@ static void brackets_without_end_are_refused_in_no_time(void **state)
     document = read_bytes(text, sizeof text);
     assert_int_equal(document.result, DET_ERR_LIMIT);
     assert_int_equal(document.error.column, DET_DATUM_DEPTH_MAX + 1);
-    /* Of the processor, and a hundred times what it may take; a reader that reads on takes
-     * minutes. */
+    /* Processor time, a hundred times the usual; a reader without the limit takes minutes. */
     assert_true(clock() - from < CLOCKS_PER_SEC);
     close_document(&document);
 }
 
-static void depth_is_limited_where_it_begins_to_be_too_much(void **state)
+static void yaml_depth_is_limited_at_the_exceeding_bracket(void **state)
 {
     char text[2 * DET_DATUM_DEPTH_MAX + 8];
     struct document document;
@@ -183,11 +182,11 @@ static void reading_survives_every_failed_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tree_knows_its_places),
-        cmocka_unit_test(a_mark_that_it_is_utf8_is_passed_over),
-        cmocka_unit_test(what_is_more_than_we_take_is_refused_at_its_place),
-        cmocka_unit_test(brackets_without_end_are_refused_in_no_time),
-        cmocka_unit_test(depth_is_limited_where_it_begins_to_be_too_much),
+        cmocka_unit_test(yaml_nodes_have_their_places),
+        cmocka_unit_test(byte_order_mark_is_skipped),
+        cmocka_unit_test(unsupported_yaml_is_refused_at_its_place),
+        cmocka_unit_test(unclosed_brackets_are_refused_quickly),
+        cmocka_unit_test(yaml_depth_is_limited_at_the_exceeding_bracket),
         cmocka_unit_test(nodes_and_bytes_are_limited),
         cmocka_unit_test(reading_survives_every_failed_allocation),
     };

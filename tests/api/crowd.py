@@ -9,6 +9,7 @@ import json
 import os
 import resource
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -67,7 +68,7 @@ def slowest(wire, target):
     return sorted(spans)[PROBES * 99 // 100 - 1]
 
 
-def test_a_crowd_is_not_noticed():
+def test_many_idle_clients_do_not_delay_others():
     many_descriptors()
     with_limits("peer_connections_max: 4000, header_time: 2s, idle_time: 1h")
     value = token("read")
@@ -97,7 +98,7 @@ def test_a_crowd_is_not_noticed():
     daemon.stop()
 
 
-def test_connections_beyond_the_limits_are_refused_with_a_word():
+def test_connections_over_the_limits_are_refused_with_a_message():
     with_limits("connections_max: 60, peer_connections_max: 20")
     value = token("read")
     daemon = Daemon()
@@ -128,7 +129,7 @@ def test_connections_beyond_the_limits_are_refused_with_a_word():
     two = crowd("127.0.0.2", 20) + crowd("127.0.0.3", 20)
     for _ in range(5):
         refused("127.0.0.4", 503)
-    # Those that are there go on, and who leaves makes room.
+    # Open connections continue, and a closed one makes room.
     for wire in one + two:
         equal(wire.get("/livez").status, 200)
     for wire in one:
@@ -145,7 +146,7 @@ def test_connections_beyond_the_limits_are_refused_with_a_word():
     daemon.stop()
 
 
-def test_a_crowd_without_tokens_shuts_nobody_out():
+def test_clients_without_tokens_shut_out_no_other():
     """256 connections of one address, which is ours, too."""
     with_limits("peer_connections_max: 256")
     value = token("read")
@@ -153,7 +154,7 @@ def test_a_crowd_without_tokens_shuts_nobody_out():
     crowd = [Wire(daemon.address).open() for _ in range(300)]
     for wire in crowd[-200:]:
         equal(wire.get("/livez").status, 200)
-    # Those who come with a token are let in, each on a connection of its own, and stay.
+    # Clients with a token are accepted, each on a separate connection, and stay.
     known = [daemon.wire(value) for _ in range(100)]
     for wire in known:
         equal(wire.get("/v1/status").status, 200)
@@ -170,7 +171,7 @@ def test_a_crowd_without_tokens_shuts_nobody_out():
     daemon.stop()
 
 
-def test_who_is_slow_is_cut_off():
+def test_slow_clients_are_disconnected():
     span = stretch(1)
     with_limits(f"header_time: {span}s, body_time: {span}s, idle_time: {span}s")
     value = token("read", "send")
@@ -193,7 +194,7 @@ def test_who_is_slow_is_cut_off():
     daemon.stop()
 
 
-# Nobody waits longer than ten minutes, so that nothing stays if the test fails.
+# No process waits longer than ten minutes, so that nothing stays if the test fails.
 WAIT = "for n in $(seq 12000); do test -e go && break; sleep 0.05; done"
 SLOW = f"""#!/bin/sh
 echo $$ >> dots
@@ -215,7 +216,7 @@ def slow_project():
     return {"PATH": f"{Path('bin').resolve()}:{os.environ['PATH']}"}
 
 
-def test_slow_reads_are_in_nobodys_way():
+def test_slow_requests_do_not_block_others():
     daemon = Daemon(env=environment() | slow_project())
     daemon.wait_for("stubborn.*there")
     drawing = request("GET", "/v1/machines/counter/diagram?format=svg")
@@ -232,7 +233,7 @@ def test_slow_reads_are_in_nobodys_way():
     wait_until(lambda: begun.exists() and len(begun.read_text().split()) == 4, "all threads wait")
     stream = Stream(SOCKET, "/v1/events?topics=log")
     equal(stream.next().name, "hello")
-    # Of those who have hung up nothing stays; writes, the log and who signs in go on.
+    # Closed connections leave nothing; writes, the log and sign-ins continue.
     for _ in range(5):
         for wire in ask(20):
             wire.close()
@@ -242,29 +243,79 @@ def test_slow_reads_are_in_nobodys_way():
         answer = console.post("/v1/session", {"code": daemon.code})
         console.token = answer.json["token"]
         check(console.ask("DELETE", "/v1/session").status in (200, 204), "it signs out, too")
-    # So many may wait; the next ones are told when to come again.
+    # This many may wait; others are refused with a time to retry.
     waiting = ask(16)
     for wire in ask(3):
         answer = wire.answer()
         equal((answer.status, answer.json["error"]["code"]), (503, "BUSY"))
         equal(answer.headers["retry-after"], "1")
     equal(daemon.wire().get("/livez").status, 200)
-    # Nobody waits for longer than it says; each is answered once, and can go on.
+    # No request waits longer than the limit; each is answered once, and its connection stays.
     for wire in first + waiting:
         answer = wire.answer()
         equal((answer.status, answer.json["error"]["code"]), (504, "TIMEOUT"))
-        check("may still happen" not in answer.json["error"]["text"], answer)
+        check("may still take effect" not in answer.json["error"]["text"], answer)
         equal(wire.get("/livez").status, 200)
-    # What nobody waits for is given up.
+    # A call without a client is abandoned.
     wait_until(lambda: not any(map(shop.up.is_there, begun.read_text().split())), "no dot")
     Path("go").touch()
     # An order that waits has no time limit: it is answered when the task has ended.
     equal(stop.answer().status, 200)
     equal(stop.get("/livez").status, 200)
-    # Of the hundred who had hung up none was begun, but for what the threads had before them.
+    # Of the hundred closed requests none was begun, except those that threads had already.
     equal(daemon.wire().get("/v1/machines").status, 200)
     check(len(begun.read_text().split()) <= 4 + 4 + len(waiting), begun.read_text())
     stream.close()
+    daemon.stop()
+
+
+def test_a_write_that_takes_too_long_may_still_happen():
+    """Another program holds the lock of the store, so a commit waits; its client does not."""
+    with_limits("request_time: 500ms")
+    daemon = Daemon()
+    wire = daemon.wire()
+    instances = "/v1/machines/counter/instances"
+    wait_until(lambda: wire.post(instances, {"id": "c-1"}, "begin").status in (200, 201),
+               "it is there")
+    store = sqlite3.connect("shop.db", timeout=shop.up.PATIENCE, isolation_level=None)
+    store.execute("BEGIN IMMEDIATE")
+    answer = add(wire, "c-1", 7, "late")
+    equal((answer.status, answer.json["error"]["code"]), (504, "TIMEOUT"))
+    check("may still take effect; retry with the same Idempotency-Key" in
+          answer.json["error"]["text"], answer)
+    equal(wire.get("/livez").status, 200)
+    store.execute("ROLLBACK")
+    store.close()
+    # It happens once, however often it is asked for again.
+    wait_until(lambda: add(wire, "c-1", 7, "late").status == 200, "it has happened")
+    equal(add(wire, "c-1", 7, "late").status, 200)
+    wait_until(lambda: wire.get(f"{instances}/c-1").json.get("sequence") == 1, "it is the only one")
+    daemon.stop()
+
+
+def test_a_shorter_time_after_a_reload_does_not_wait_for_older_calls():
+    """A call that waits for the store is older, and has more time than the next one."""
+    with_limits("request_time: 5m")
+    text = Path("detent.yaml").read_text() + "slots: {jobs: {durable: yes}}\n"
+    Path("detent.yaml").write_text(text)
+    daemon = Daemon()
+    wire = daemon.wire()
+    wait_until(lambda: wire.post("/v1/machines/counter/instances", {"id": "c-1"}, "begin").status
+               in (200, 201), "it is there")
+    store = sqlite3.connect("shop.db", timeout=shop.up.PATIENCE, isolation_level=None)
+    store.execute("BEGIN IMMEDIATE")
+    older = Wire(SOCKET).open()
+    older.send(request("POST", "/v1/slots/jobs/submissions/none/cancel", {}))
+    Path("detent.yaml").write_text(text.replace("request_time: 5m", "request_time: 500ms"))
+    answer = wire.post("/v1/reload", {})
+    check(answer.json["is_applied"], answer)
+    begin = now()
+    # Over a new connection: an older one keeps its limits.
+    equal(add(daemon.wire(), "c-1", 7, "late").status, 504)
+    check(now() - begin < stretch(60), "the timeout was late")
+    store.execute("ROLLBACK")
+    store.close()
+    equal(older.answer().status, 404)
     daemon.stop()
 
 
@@ -278,7 +329,7 @@ def leave_few_descriptors(number):
     resource.prlimit(number, resource.RLIMIT_NOFILE, (limit, limit))
 
 
-def test_without_descriptors_it_waits_and_goes_on():
+def test_server_recovers_from_descriptor_exhaustion():
     with_limits("idle_time: 1m")
     daemon = Daemon()
     keeper, follower = daemon.wire().open(), daemon.wire().open()

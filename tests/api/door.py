@@ -46,7 +46,7 @@ def parked(target, body):
     return wire
 
 
-def test_a_submission_that_waits_is_told_how_the_job_ended():
+def test_waiting_submission_gets_the_end_of_its_job():
     daemon, _ = world()
     stream = Stream.over(Wire(SOCKET), BATCH, {"run": ["sh", "-c", "exit 3"], "wait": True})
     submitted, end = stream.next(), stream.next()
@@ -57,7 +57,7 @@ def test_a_submission_that_waits_is_told_how_the_job_ended():
     daemon.stop()
 
 
-def test_a_submission_that_is_not_taken_is_an_error_and_no_stream():
+def test_refused_submission_is_an_error_and_not_a_stream():
     daemon, wire = world()
     answer = wire.post(BATCH, {"run": ["true"], "name": "ticker", "wait": True})
     equal((answer.status, answer.json["error"]["code"]), (409, "EXISTS"))
@@ -68,7 +68,50 @@ def test_a_submission_that_is_not_taken_is_an_error_and_no_stream():
     daemon.stop()
 
 
-def test_a_job_that_is_waited_for_ends_also_when_all_stops():
+def test_invalid_submission_members_are_refused():
+    daemon, wire = world()
+    for member, sentence in (
+            ({"run": "true"}, "'run' of a submission must be an array of texts"),
+            ({"run": ["true", 1]}, "'run' of a submission must be an array of texts"),
+            ({"run": []}, "a submission needs 'run', the program"),
+            ({"run": [""]}, "the program in 'run' has no name"),
+            ({"name": ""}, "'name' of a submission must be a text that is not empty"),
+            ({"name": None}, "'name' of a submission must be a text that is not empty"),
+            ({"folder": 1}, "'folder' of a submission must be a text that is not empty"),
+            ({"environment": {"A": 1}}, "must be a mapping from names to texts"),
+            ({"environment": {"A=B": "1"}}, "must be a mapping from names to texts"),
+            ({"environment": {"": "1"}}, "must be a mapping from names to texts"),
+            ({"environment": ["A"]}, "must be a mapping from names to texts"),
+            ({"timeout_ns": -1}, "'timeout_ns' of a submission must be a whole number from 0"),
+            ({"timeout_ns": 1.5}, "'timeout_ns' of a submission must be a whole number from 0"),
+            ({"retries": "1"}, "'retries' of a submission must be a whole number from 0"),
+            ({"retries": 4294967295}, "'retries' is too large"),
+            ({"wait": "yes"}, "'wait' of a submission must be true or false"),
+            ({"new_slot": 1}, "'new_slot' of a submission must be true or false"),
+            ({"admission": "now"}, "replace-all; not 'now'"),
+            ({"slot": "batch"}, "unknown member 'slot'"),
+    ):
+        answer = wire.post(BATCH, {"run": ["true"], **member})
+        equal(answer.status, 400)
+        check(sentence in answer.json["error"]["text"], f"{member}: {answer.json}")
+    answer = wire.post("/v1/submissions", {"run": ["true"], "admission": "drop"})
+    equal((answer.status, answer.json["error"]["text"]), (400, "'admission' needs a slot"))
+    equal(wire.post("/v1/submissions", {"name": "nothing"}).status, 400)
+    daemon.stop()
+
+
+def test_disconnected_waiting_submission_is_dropped():
+    daemon, wire = world()
+    leaving = Wire(SOCKET)
+    stream = Stream.over(leaving, BATCH, {"run": ["sleep", "600"], "wait": True})
+    equal(stream.next().name, "submitted")
+    leaving.close()
+    answer = wire.post("/v1/tasks/batch/stop", {"purge": True, "wait": True})
+    equal((answer.status, answer.json["count"]), (200, 1))
+    daemon.stop()
+
+
+def test_waiting_submission_ends_when_the_daemon_stops():
     daemon, wire = world()
     stream = Stream.over(Wire(SOCKET), BATCH, {"run": ["sleep", "600"], "wait": True})
     equal(stream.next().name, "submitted")
@@ -78,7 +121,7 @@ def test_a_job_that_is_waited_for_ends_also_when_all_stops():
     daemon.end()
 
 
-def test_an_order_that_waits_is_answered_when_it_has_happened():
+def test_waiting_order_is_answered_when_it_is_done():
     daemon, wire = world()
     answer = wire.post("/v1/tasks/ticker/stop", {"wait": True})
     equal((answer.status, answer.json), (200, {"kind": "done", "count": 1}))
@@ -100,7 +143,7 @@ def test_a_purge_empties_the_queue_of_a_slot():
     daemon.stop()
 
 
-def test_a_stop_of_all_that_waits_is_answered_when_all_has_stopped():
+def test_waiting_stop_of_all_is_answered_at_the_end():
     for order in ("stop", "drain"):
         project("version: 1\nslots: {batch: {width: 1}}\nhttp: {rate: unlimited}\n"
                 "tasks: {ticker: {run: [sh, -c, 'read line <gate'], ready: started}}\n")
@@ -118,7 +161,7 @@ def test_a_stop_of_all_that_waits_is_answered_when_all_has_stopped():
         daemon.end()
 
 
-def test_who_goes_away_while_it_waits_leaves_nothing():
+def test_disconnected_waiters_leak_nothing():
     daemon, wire = world()
     for _ in range(100):
         # Their orders are given all the same.
@@ -142,7 +185,7 @@ def open_gate():
         gate.write("go\n")
 
 
-def test_a_reload_cuts_off_nobody():
+def test_reload_disconnects_no_client():
     machines = TASKS + "store: sqlite:shop.db\nmachines: {counter: {effects: {}}}\n"
     project(machines)
     os.mkfifo("gate")
@@ -161,7 +204,7 @@ def test_a_reload_cuts_off_nobody():
                          (4, machines)):
         Path("other.fsm").write_text(shop.COUNTER)
         Path("detent.yaml").write_text(text)
-        # The caller of a reload is one of those who go on.
+        # The caller of a reload keeps its connection, too.
         answer = wire.post("/v1/reload", {})
         equal((answer.status, answer.json["is_right"], answer.json["is_applied"]),
               (200, True, True))
@@ -177,7 +220,7 @@ def test_a_reload_cuts_off_nobody():
     daemon.stop()
 
 
-def test_what_comes_while_a_reload_is_on_its_way_is_answered_after_it():
+def test_requests_during_a_reload_are_answered_after_it():
     project(TASKS + "store: sqlite:shop.db\nmachines: {counter: {effects: {}}}\n")
     daemon = Daemon()
     text = Path("detent.yaml").read_text()
@@ -207,7 +250,7 @@ def test_what_comes_while_a_reload_is_on_its_way_is_answered_after_it():
     daemon.stop()
 
 
-def test_lines_of_some_tasks_and_of_all():
+def test_lines_can_be_filtered_by_task():
     daemon, wire = world()
     stream = Stream(SOCKET, "/v1/lines?task=ticker,other&follow=true")
     equal({stream.next().data["text"] for _ in range(2)}, {"one", "two"})
@@ -219,7 +262,7 @@ def test_lines_of_some_tasks_and_of_all():
     daemon.stop()
 
 
-def test_events_of_tasks_go_on_where_they_were_left():
+def test_task_event_stream_resumes_where_it_ended():
     daemon, wire = world()
     before = wire.get("/v1/task-events").json["items"]
     equal([e["sequence"] for e in before], list(range(1, len(before) + 1)))
@@ -232,7 +275,7 @@ def test_events_of_tasks_go_on_where_they_were_left():
     daemon.stop()
 
 
-def test_a_link_to_the_console_is_for_the_unix_socket_alone():
+def test_console_link_is_only_given_over_the_unix_socket():
     project(TASKS)
     value = token("admin")
     daemon = Daemon()
@@ -241,6 +284,18 @@ def test_a_link_to_the_console_is_for_the_unix_socket_alone():
     link = daemon.wire().post("/v1/console-links", {}).json["url"]
     with Wire(daemon.address) as wire:
         equal(wire.post("/v1/session", {"code": link.partition("#code=")[2]}).status, 200)
+    daemon.stop()
+
+
+def test_worker_secrets_are_only_shown_over_the_unix_socket():
+    project(TASKS)
+    value = token("admin")
+    daemon = Daemon()
+    for path in ("documents", "deltas"):
+        answer = daemon.wire(value).get(f"/v1/{path}?reveal=true")
+        equal((answer.status, answer.json["error"]["code"]), (422, "REFUSED"))
+        equal(daemon.wire(value).get(f"/v1/{path}?reveal=false").status, 200)
+        equal(daemon.wire().get(f"/v1/{path}?reveal=true").status, 200)
     daemon.stop()
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # Copyright the detent authors
-"""What happens is told once, in the order of the log, over crashes and to slow readers, too.
+"""Events are published once, in the order of the log, over crashes and to slow readers, too.
 
     events.py DETENT NASTY_CHILD [PART_OF_A_NAME]
 """
@@ -145,7 +145,7 @@ def test_a_reader_resumes_over_crashes_with_several_writers():
     daemon.stop()
 
 
-def test_a_stream_begins_where_it_is_told_to():
+def test_stream_begins_at_the_requested_position():
     project(shop.PROJECT)
     daemon = Daemon()
     wire = daemon.wire()
@@ -192,7 +192,7 @@ def test_a_stream_begins_where_it_is_told_to():
     daemon.stop()
 
 
-def test_who_begins_far_behind_catches_up_and_stays():
+def test_reader_far_behind_catches_up():
     project(shop.COUNTERS)
     daemon = Daemon()
     wire = daemon.wire()
@@ -202,7 +202,7 @@ def test_who_begins_far_behind_catches_up_and_stays():
     check(count > 10000)
     reader = Reader()
     reader.has(5000)
-    # Meanwhile it goes on.
+    # Meanwhile it continues.
     for number in range(20):
         equal(add(wire, "c-0", number).status, 200)
     reader.has(10 + count + 20)
@@ -223,7 +223,7 @@ def rest_of(stream):
     return list(iter(stream.next, None))
 
 
-def test_who_is_too_slow_or_lost_its_token_is_dropped():
+def test_slow_reader_and_revoked_token_are_disconnected():
     project(shop.COUNTERS.replace("rate: unlimited", "rate: unlimited, limits: {unread_max: 64KiB, "
                                   "sse_queue: 64}") + "tasks: {talker: {run: sleep 600}}\n")
     daemon = Daemon()
@@ -255,7 +255,7 @@ def test_who_is_too_slow_or_lost_its_token_is_dropped():
     equal(list(map(brief, rows)), list(map(brief, log_of(wire)[10:])))
     # Revoked, or expired: with a word.
     for stream in lost:
-        equal(rest_of(stream)[-1].data["why"], "its token is not good any more")
+        equal(rest_of(stream)[-1].data["why"], "its token has expired or was revoked")
     add(wire, "c-1", 4711)
     while kept.until("log").data["payload"]["number"] != 4711:
         pass
@@ -306,7 +306,7 @@ machines: {blob: {effects: {}}}
     return daemon, wire
 
 
-def test_other_news_do_not_cut_off_who_has_a_long_row_to_read():
+def test_other_events_do_not_disconnect_a_reader_of_a_long_row():
     daemon, _ = with_blobs("tasks:\n  short: {run: [sh, -c, 'until test -e go; do sleep 0.01; "
                            "done'], restart: never}\n", "1KiB")
     idle, other = (Stream(SOCKET, f"/v1/events?after={after}") for after in (0, BLOBS + 1))
@@ -314,7 +314,7 @@ def test_other_news_do_not_cut_off_who_has_a_long_row_to_read():
     drain = subprocess.Popen([shop.DETENT, "drain", "--wait"], env=shop.environment(),
                              stderr=subprocess.DEVNULL)
     try:
-        # The other one came later, so it is told later.
+        # The other one came later, so it is published later.
         while (event := other.next()).name != "status" or event.data["state"] != "draining":
             pass
         seen = {"log": 0, "status": []}
@@ -331,7 +331,7 @@ def test_other_news_do_not_cut_off_who_has_a_long_row_to_read():
     daemon.process.wait(shop.up.PATIENCE)
 
 
-def test_long_rows_are_told_in_pages_that_are_not():
+def test_long_rows_are_returned_in_short_pages():
     daemon, wire = with_blobs()
     for target, count in (("/v1/log?limit=1000", BLOBS + 1), ("/v1/log?backward=true", BLOBS + 1),
                           ("/v1/machines/blob/instances/b-1/history?limit=1000", BLOBS + 1)):
@@ -350,7 +350,7 @@ def test_long_rows_are_told_in_pages_that_are_not():
     reader.has(BLOBS + 1)
     equal(reader.returns, 0)
     equal([row["position"] for row in reader.end()], list(range(1, BLOBS + 2)))
-    # Who does not read keeps a row, and not a page of them.
+    # A client that does not read holds a row, and not a page of them.
     before = resident(daemon)
     idle = [Stream(SOCKET, "/v1/events?after=0") for _ in range(40)]
     for stream in idle:
@@ -365,7 +365,7 @@ def test_long_rows_are_told_in_pages_that_are_not():
     daemon.stop()
 
 
-def test_many_readers_are_told_the_same():
+def test_many_readers_get_the_same_events():
     project(shop.COUNTERS)
     daemon = Daemon()
     wire = daemon.wire()
@@ -429,13 +429,13 @@ def test_streams_end_when_the_daemon_does():
     daemon.end()
 
 
-def test_streams_are_counted_and_begin_alike():
+def test_streams_are_limited_and_begin_with_hello():
     project(shop.COUNTERS.replace("unlimited", "unlimited, limits: {sse_subscribers: 5}") +
             "tasks: {talker: {run: sleep 600}}\n")
     daemon = Daemon()
     targets = ("/v1/events", "/v1/tasks/talker/logs?follow=true")
     with daemon.wire() as wire:
-        # A head is what a stream would begin with, and no stream: it takes nobody's place.
+        # A HEAD gets the head of a stream, but no stream: it uses no place.
         heads = [wire.ask("HEAD", target) for target in targets * 4]
         for answer in heads:
             equal((answer.status, answer.body, answer.type), (200, b"", "text/event-stream"))
@@ -457,12 +457,12 @@ def test_streams_are_counted_and_begin_alike():
             answer = wire.get(target)
             equal((answer.status, answer.json["error"]["code"]), (503, "LIMIT"))
             equal(answer.headers["retry-after"], "1")
-        # Who hangs up is forgotten: there is room for others, again and again.
+        # A closed stream is forgotten: there is room for others, again and again.
         for target in targets * 10:
             streams.pop(0).close()
             wait_until(lambda: metric(wire, "detent_sse_subscribers") == 4, "one is forgotten")
             streams.append(Stream(SOCKET, target))
-        # How long they were there is nobody's answer time.
+        # The time that they were open is not an answer time.
         equal(metric(wire, re.escape('detent_http_request_duration_seconds_count'
                                      '{route="/v1/events"}')), 5)
     for stream in streams:
@@ -470,7 +470,7 @@ def test_streams_are_counted_and_begin_alike():
     daemon.stop()
 
 
-def test_what_becomes_of_the_daemon_is_told():
+def test_daemon_state_changes_are_streamed():
     project(shop.COUNTERS + "tasks: {stubborn: {run: [sh, -c, 'trap \"\" TERM; echo there; "
             "for n in $(seq 600); do test -e go && break; sleep 0.05; done']}}\n")
     daemon = Daemon()
@@ -481,7 +481,7 @@ def test_what_becomes_of_the_daemon_is_told():
         equal(stream.until("status").data, {"state": "running", "away": None})
     late = Stream(SOCKET, "/v1/events")
     equal([late.next().name for _ in range(2)], ["hello", "status"])
-    # The bus of tasks is followed as long as somebody listens, by whoever comes then.
+    # The bus of tasks is followed while there is a listener, and again for the next one.
     for stream in (late, streams.pop(0)):
         stream.close()
     streams.append(Stream(SOCKET, "/v1/events?topics=tasks"))
@@ -495,7 +495,7 @@ def test_what_becomes_of_the_daemon_is_told():
     daemon.end()
 
 
-def test_who_comes_without_a_position_begins_now():
+def test_stream_without_a_position_begins_now():
     project(shop.COUNTERS)
     daemon = Daemon()
     wire = daemon.wire()
@@ -503,7 +503,7 @@ def test_who_comes_without_a_position_begins_now():
     stream = Stream(SOCKET, "/v1/events")
     equal(stream.next().name, "hello")
     stream.close()
-    # Nobody listens while this happens.
+    # There is no listener while this happens.
     for number in range(5):
         equal(add(wire, "c-1", number).status, 200)
     stream = Stream(SOCKET, "/v1/events")

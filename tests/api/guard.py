@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # Copyright the detent authors
-"""Who may ask what: hosts, origins, tokens and scopes, and secrets that are told to nobody.
+"""Permitted requests: hosts, origins, tokens and scopes, and secrets that are never shown.
 
     guard.py DETENT NASTY_CHILD [PART_OF_A_NAME]
 """
@@ -51,7 +51,7 @@ def code_of(answer):
     return answer.json["error"]["code"] if answer.status >= 400 else None
 
 
-def test_each_route_wants_its_scope():
+def test_every_route_requires_its_scope():
     project(shop.COUNTERS)
     sets = [(scope,) for scope in SCOPES] + [("read", "send")]
     tokens = [token(*scopes) for scopes in sets]
@@ -70,7 +70,7 @@ def test_each_route_wants_its_scope():
     daemon.stop()
 
 
-def test_without_a_right_token_there_is_a_401_without_details():
+def test_invalid_token_gets_a_401_without_details():
     project(shop.COUNTERS)
     good, expired = token("admin"), token("admin", expires="1s")
     daemon = Daemon()
@@ -84,7 +84,7 @@ def test_without_a_right_token_there_is_a_401_without_details():
             check(answer.status == 401, f"{name}: {answer}")
             check("www-authenticate" in answer.headers, f"{name}: {answer}")
             check(good[:13] not in answer.body.decode(), f"{name}: {answer}")
-        # Whether there is a token of this id is not told.
+        # The answer does not reveal whether there is a token of this id.
         said = {ask(wire, "GET", "/v1/status", Authorization=wrong[name]).body
                 for name in ("no such", "other secret")}
         equal(len(said), 1)
@@ -115,7 +115,7 @@ def test_a_revoked_token_is_refused_within_a_moment():
     daemon.stop()
 
 
-def test_a_code_is_good_once():
+def test_login_code_is_valid_once():
     project(shop.COUNTERS)
     daemon = Daemon()
     with Wire(daemon.address) as wire:
@@ -137,7 +137,7 @@ def test_a_code_is_good_once():
     daemon.stop()
 
 
-def test_who_signs_out_has_no_session_any_more_and_others_have_theirs():
+def test_sign_out_ends_only_its_own_session():
     project(shop.COUNTERS)
     value = token("admin", name="ci")
     daemon = Daemon()
@@ -160,7 +160,7 @@ def test_who_signs_out_has_no_session_any_more_and_others_have_theirs():
     daemon.stop()
 
 
-def test_a_code_that_many_redeem_at_once_is_good_once():
+def test_concurrently_redeemed_login_code_is_valid_once():
     project(shop.COUNTERS)
     daemon = Daemon()
     wires = [Wire(daemon.address).open() for _ in range(16)]
@@ -179,7 +179,7 @@ def shop_together(wires, work):
         thread.join()
 
 
-def test_only_our_own_names_are_hosts():
+def test_only_configured_hosts_are_accepted():
     project(shop.COUNTERS + "")
     Path("detent.yaml").write_text(shop.COUNTERS.replace(
         "rate: unlimited", "rate: unlimited, hosts: [orders.example.org]"))
@@ -209,7 +209,7 @@ def test_only_our_own_names_are_hosts():
     daemon.stop()
 
 
-def test_pages_of_others_cannot_make_a_browser_write():
+def test_cross_site_pages_cannot_write():
     project(shop.COUNTERS)
     value = token("admin")
     daemon = Daemon()
@@ -251,7 +251,7 @@ def test_pages_of_others_cannot_make_a_browser_write():
     daemon.stop()
 
 
-def test_what_a_browser_gets_is_locked_down():
+def test_browser_responses_have_security_headers():
     project(shop.COUNTERS)
     daemon = Daemon()
     with Wire(daemon.address) as wire:
@@ -277,7 +277,7 @@ def test_what_a_browser_gets_is_locked_down():
     daemon.stop()
 
 
-def test_views_of_the_console_are_its_page_and_nothing_else_is():
+def test_only_console_views_return_its_page():
     project(shop.COUNTERS)
     daemon = Daemon()
     with daemon.wire() as wire:
@@ -293,7 +293,7 @@ def test_views_of_the_console_are_its_page_and_nothing_else_is():
     daemon.stop()
 
 
-def test_who_asks_too_often_is_told_when_to_come_again():
+def test_rate_limited_client_gets_retry_after():
     project(shop.COUNTERS.replace("unlimited", "20"))
     busy, other = token("read"), token("read")
     daemon = Daemon()
@@ -308,7 +308,7 @@ def test_who_asks_too_often_is_told_when_to_come_again():
         for answer in refused:
             check(re.fullmatch(r"[1-9]\d*", answer.headers.get("retry-after", "")), answer)
             equal(code_of(answer), "LIMIT")
-        # Others are not to blame, nor is who only asks whether it lives.
+        # Others are not delayed, nor is a check of liveness.
         equal(daemon.wire(other).get("/v1/status").status, 200)
         equal(Wire(daemon.address).get("/livez").status, 200)
         wait_until(lambda: wire.get("/v1/status").status == 200, "its time has come again")
@@ -324,7 +324,7 @@ def guess(daemon, way):
     return time.monotonic() - begun
 
 
-def test_who_guesses_waits_and_others_do_not():
+def test_token_guessing_delays_only_the_guesser():
     project(shop.COUNTERS)
     value = token("read")
     daemon = Daemon()
@@ -381,7 +381,7 @@ class Mail(http.server.BaseHTTPRequestHandler):
 
 
 class Canaries:
-    """Secrets that nobody else could have made up, and the places where they have turned up."""
+    """Secrets that cannot occur by chance, and the places where they have turned up."""
 
     def __init__(self):
         self.all = {}
@@ -433,7 +433,7 @@ def outputs_of(*words):
     return done.stdout + done.stderr
 
 
-def test_secrets_are_told_to_nobody():
+def test_secrets_appear_in_no_output():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Mail)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     canaries = Canaries()
@@ -508,7 +508,7 @@ def audit_of(daemon, text):
     return {key: value for key, value in line.items() if key not in ("time", "component")}
 
 
-def test_the_log_of_a_daemon_says_who_did_what_and_no_secrets():
+def test_daemon_log_has_the_actor_and_no_secrets():
     canaries = Canaries()
     project(shop.COUNTERS + "log: {format: json, level: debug}\n"
             "tasks: {ticker: {run: sleep 600}, other: {run: sleep 600}}\n")
@@ -575,12 +575,13 @@ def test_the_log_of_a_daemon_says_who_did_what_and_no_secrets():
     os.chmod(".detent/tokens", 0o644)
     with Wire(("127.0.0.1", port), session) as wire:
         wait_until(lambda: wire.get("/v1/status").status == 503, "no token counts")
-        wait_until(lambda: "no token counts until this is right" in daemon.shown(), "that is told")
+        wait_until(lambda: "all tokens are rejected until this is fixed" in daemon.shown(),
+                   "the rejection is reported")
         os.chmod(".detent/tokens", 0o600)
         wait_until(lambda: wire.get("/v1/status").status == 200, "tokens count again")
     daemon.stop()
     said = "\n".join([*daemon.lines, *daemon.talk])
-    equal(said.count("no token counts until this is right"), 1)
+    equal(said.count("all tokens are rejected until this is fixed"), 1)
     canaries.look("the log", said)
     # What was done is on the disk, too; what was refused is not.
     kept = Path("journal").read_text()
@@ -604,7 +605,7 @@ def certify(name):
 
 
 def ask_over_tls(port, name, value):
-    """The status of who has this certificate, None: nobody answers."""
+    """The status for a client with this certificate; None: no answer."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations("server.pem")
     context.check_hostname = False
@@ -620,7 +621,7 @@ def ask_over_tls(port, name, value):
         client.close()
 
 
-def test_where_clients_need_a_certificate_it_gives_no_right_but_says_who():
+def test_client_certificate_identifies_but_grants_nothing():
     for name in ("server", "alice", "mallory"):
         certify(name)
     project(shop.COUNTERS.replace(
@@ -639,7 +640,7 @@ def test_where_clients_need_a_certificate_it_gives_no_right_but_says_who():
     daemon.stop()
 
 
-def test_a_password_of_a_store_is_not_told():
+def test_store_password_is_not_shown():
     canaries = Canaries()
     secret = canaries.new("password")
     text = shop.COUNTERS.replace("sqlite:shop.db", f"postgres://me:{secret}@127.0.0.1:1/nothing")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # Copyright the detent authors
-"""A crowd of connections in a process of its own: some say nothing, some speak slowly.
+"""A crowd of connections in a separate process: some send nothing, some send slowly.
 
     herd.py PORT IDLE SLOW
 

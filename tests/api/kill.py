@@ -22,7 +22,7 @@ SHARED = 4
 
 
 class Intent:
-    """One event that a client wants: whether it was told yes, and what was found after a crash."""
+    """One event that a client sends: its acknowledgement, and the result after a crash."""
 
     def __init__(self, client, number, counter):
         self.number, self.counter = client * 1_000_000 + number, counter
@@ -35,7 +35,7 @@ class Intent:
 
 
 class Client(threading.Thread):
-    """Sends one event after the other over one connection, to a counter of its own and shared ones.
+    """Sends one event after the other over one connection, to a separate counter and shared ones.
 
     An answer that does not come leaves it in doubt. It asks again, with the same key, until it
     knows; only then it goes on.
@@ -96,7 +96,7 @@ class World:
             start(wire, f"shared-{n}")
 
     def connect(self, number):
-        """Half of them come by the network; nobody does while the books are looked at."""
+        """Half of them connect by the network; none while the results are checked."""
         self.gate.wait()
         return Wire(self.daemon.address, self.token) if number % 2 else Wire(SOCKET)
 
@@ -161,13 +161,13 @@ def compare(world, clients):
             equal((intent.told["id"], intent.told["sequence"]), (counter, row["sequence"]))
             equal(row["event_id"], intent.key)
     for client in clients:
-        # Who waits for an answer before it asks again is heard in that order.
+        # Requests of a client that waits for each answer are applied in order.
         for counter in {intent.counter for intent in client.intents}:
             told = [i.told["sequence"] for i in client.intents if i.counter == counter]
             equal(told, sorted(told))
 
 
-def test_what_was_acknowledged_survives_kill_9_once():
+def test_acknowledged_requests_survive_kill_9_once():
     world = World()
     clients = [Client(n, world) for n in range(CLIENTS)]
     for client in clients:

@@ -83,7 +83,7 @@ def stored_startups(wire):
     return 0
 
 
-def test_followers_miss_nothing_over_kill_9_and_what_is_put_by_hand_comes_back():
+def test_followers_and_manual_workers_survive_kill_9():
     project(PLANT)
     daemon = Daemon()
     readers = [Reader(), Reader("/v1/deltas?follow=true&after=0&below=plant/by-hand-0"),
@@ -113,7 +113,7 @@ def test_followers_miss_nothing_over_kill_9_and_what_is_put_by_hand_comes_back()
     for reader in readers:
         check(reader.returns >= KILLS, f"it was never cut off: {reader.returns}")
         reader.over.set()
-    # Documents and the deltas behind their position are the same as all deltas.
+    # Documents and the deltas after their position are the same as all deltas.
     first = wire.get("/v1/documents?limit=1000").json
     equal({(d["id"], d["role"]): d["version"] for d in first["items"]},
           {(r["id"], r["role"]): r["version"] for r in deltas(wire)
@@ -124,10 +124,10 @@ def test_followers_miss_nothing_over_kill_9_and_what_is_put_by_hand_comes_back()
     daemon.stop()
 
 
-FOLLOWERS = test_followers_miss_nothing_over_kill_9_and_what_is_put_by_hand_comes_back
+FOLLOWERS = test_followers_and_manual_workers_survive_kill_9
 
 
-def test_who_is_behind_what_was_compacted_is_told_to_begin_anew():
+def test_follower_behind_the_compaction_gets_a_bootstrap():
     project(PLANT.replace("deltas_max: 100000", "deltas_max: 5, compact_every: 1s"))
     daemon = Daemon()
     wire = daemon.wire()
@@ -143,14 +143,14 @@ def test_who_is_behind_what_was_compacted_is_told_to_begin_anew():
     event = stream.until("delta")
     check(event.data["sync"] > page["position"], event)
     stream.close()
-    # Who comes without a position begins now; who is ahead has read another store.
+    # A client without a position begins now; one that is ahead has read another store.
     stream = Stream(SOCKET, "/v1/deltas?follow=true", last="123456789")
     check(stream.next().data["position"] < 123456789, "it begins behind the end")
     stream.close()
     daemon.stop()
 
 
-def test_who_was_told_more_by_a_page_than_by_a_stream_is_told_nothing_twice():
+def test_stream_after_a_newer_page_repeats_nothing():
     project(PLANT)
     daemon = Daemon()
     wire = daemon.wire()
@@ -170,7 +170,7 @@ def test_who_was_told_more_by_a_page_than_by_a_stream_is_told_nothing_twice():
     daemon.stop()
 
 
-def test_configs_are_told_to_nobody():
+def test_worker_configs_appear_in_no_output():
     project(PLANT)
     daemon = Daemon()
     wire = daemon.wire()
@@ -202,7 +202,7 @@ def test_configs_are_told_to_nobody():
     check(SECRET not in said, "the log tells it")
 
 
-def test_who_acts_on_workers_is_told_and_needs_to_be_an_admin():
+def test_worker_actions_are_logged_and_need_admin():
     project(PLANT + "log: {format: json}\n")
     admin, reader = token("admin"), token("read", "send")
     daemon = Up("--listen", "127.0.0.1:0")
@@ -235,7 +235,7 @@ def test_who_acts_on_workers_is_told_and_needs_to_be_an_admin():
     check(any(line.get("token") == identity for line in said), text)
 
 
-def test_the_overview_tells_how_workers_are():
+def test_overview_reports_the_workers():
     project(PLANT.replace("max_failures: 1", "max_failures: 999999"))
     daemon = Daemon()
     wire = daemon.wire()

@@ -30,7 +30,7 @@ def test_numbers_are_exact():
     daemon.stop()
 
 
-def test_the_first_answer_comes_again_also_after_a_crash():
+def test_first_answer_is_repeated_after_a_crash():
     project(shop.COUNTERS)
     daemon = Daemon()
     wire = daemon.wire()
@@ -55,7 +55,7 @@ def test_the_first_answer_comes_again_also_after_a_crash():
     daemon.stop()
 
 
-def test_who_expects_another_sequence_is_told_of_the_conflict():
+def test_wrong_expected_sequence_is_a_conflict():
     project(shop.COUNTERS)
     daemon = Daemon()
     wire = daemon.wire()
@@ -72,7 +72,7 @@ def test_who_expects_another_sequence_is_told_of_the_conflict():
     daemon.stop()
 
 
-def test_a_batch_of_one_instance_happens_as_a_whole_or_not():
+def test_batch_of_one_instance_is_atomic():
     project(shop.COUNTERS)
     daemon = Daemon()
     wire = daemon.wire()
@@ -168,7 +168,7 @@ ON(HERE, FINISH, OVER)
 """
 
 
-def test_events_of_a_batch_take_no_more_room_than_is_theirs():
+def test_batch_size_is_limited():
     project("version: 1\nstore: sqlite:shop.db\nmachines: {wide: {effects: {}}}\n")
     Path("wide.fsm").write_text(WIDE)
     daemon = Daemon()
@@ -186,7 +186,7 @@ def test_events_of_a_batch_take_no_more_room_than_is_theirs():
 
 
 def pages(wire, target):
-    """All items of a list that is told by pages."""
+    """All items of a list with pages."""
     found, after, count = [], None, 0
     while after is not None or not count:
         page = wire.get(target if after is None else f"{target}&after={after}").json
@@ -196,7 +196,7 @@ def pages(wire, target):
     return found
 
 
-def test_pages_put_together_are_the_whole():
+def test_pages_cover_the_whole_list():
     project(shop.COUNTERS)
     daemon = Daemon()
     wire = daemon.wire()
@@ -227,7 +227,7 @@ def keys(rows, *names):
     return [tuple(row[name] for name in names) for row in rows]
 
 
-def test_pages_of_what_is_pending_put_together_are_the_whole():
+def test_pages_of_pending_rows_cover_the_whole_list():
     project(shop.PROJECT.partition("groups:")[0])
     daemon = Daemon()
     wire = daemon.wire()
@@ -271,7 +271,7 @@ def test_pages_of_what_is_pending_put_together_are_the_whole():
     daemon.stop()
 
 
-# Two machines whose effects are given up at once, each with reasons of its own.
+# Two machines whose effects become dead letters at once, each with its reasons.
 DOOMED = """version: 1
 store: sqlite:shop.db
 http: {rate: unlimited}
@@ -323,7 +323,7 @@ def test_dead_letters_are_counted_by_machine_effect_and_reason():
     daemon.stop()
 
 
-def test_counts_of_dead_letters_by_reason_say_when_they_are_not_of_all():
+def test_truncated_dead_letter_counts_are_marked():
     project(DOOMED)
     Path("zebra.fsm").write_text(shop.ORDER.replace("FSM_NAME order", "FSM_NAME zebra"))
     daemon = Daemon()
@@ -337,12 +337,30 @@ def test_counts_of_dead_letters_by_reason_say_when_they_are_not_of_all():
     daemon.stop()
 
 
-def test_a_drawing_comes_every_time():
+WAITING = shop.COUNTERS + """tasks:
+  failed-import: {run: sleep 60}
+  report: {run: sleep 60, depends_on: {failed-import: completed}}
+  broken: {run: 'false', restart: never}
+  after-broken: {run: sleep 60, depends_on: {broken: completed}}
+"""
+
+
+def test_waiting_task_is_stuck_only_if_its_dependency_failed():
+    project(WAITING)
+    daemon = Daemon()
+    wire = daemon.wire()
+    stuck = lambda: {s["name"] for s in wire.get("/v1/overview").json["stuck"]}
+    wait_until(lambda: "after-broken" in stuck(), "it waits in vain")
+    equal(stuck(), {"broken", "after-broken"})
+    daemon.stop(1)
+
+
+def test_diagram_request_always_succeeds():
     project(shop.COUNTERS)
     daemon = Daemon()
     wire = daemon.wire()
     start(wire, "c-1")
-    # dot is a child of the daemon; whoever else looks for children that have ended leaves it alone.
+    # dot is a child of the daemon; other code that waits for ended children ignores it.
     for path in ("/v1/machines/counter/diagram", "/v1/machines/counter/instances/c-1/diagram"):
         answers = [wire.get(f"{path}?format=svg") for _ in range(12)]
         failed = [answer for answer in answers if answer.status != 200]

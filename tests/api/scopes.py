@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # Copyright the detent authors
-"""Who may do what: routes.def, openapi.yaml, docs/formats/tokens.md and the server agree.
+"""Scopes: routes.def, openapi.yaml, docs/formats/tokens.md and the server agree.
 
     scopes.py DETENT NASTY_CHILD [PART_OF_A_NAME]
 """
@@ -67,7 +67,7 @@ def test_every_operation_is_open_to_its_scope_and_to_no_other():
         # A body that is refused, so that nothing comes of it.
         body = {"nonsense": 1} if operation.method in ("POST", "PUT") else None
         for scope in (None, *SCOPES):
-            # A token that ends its session is good for nothing behind it; none of these has one.
+            # A token that ends its session is invalid afterwards; none of these has one.
             with Wire(daemon.address, values.get(scope)) as wire:
                 status = wire.ask(operation.method, target, body).status
             may = listed(operation) in ("public", scope) or scope == "admin"
@@ -81,7 +81,7 @@ def test_every_operation_is_open_to_its_scope_and_to_no_other():
     daemon.stop()
 
 
-def test_what_is_no_operation_needs_a_token_too():
+def test_unknown_operations_need_a_token():
     project(shop.COUNTERS)
     value = token("metrics")
     daemon = Daemon()

@@ -123,7 +123,7 @@ PAY = {"event": "pay", "data": {"card": "4242", "cents": 1999}}
 
 
 class Daemon(Up):
-    """A `detent up` that listens on a port of its own choice and on the socket of its folder."""
+    """A `detent up` that listens on any free port and on the socket of its folder."""
 
     def __init__(self, *words, env=None, **more):
         self.start([DETENT, "up", "--listen", "127.0.0.1:0", *words], env, **more)
@@ -153,7 +153,7 @@ def listens():
 
 
 FILE = "sqlite:shop.db"
-# Gives the URL of a fresh store, for who runs these tests on another kind.
+# Returns the URL of a new store, to run these tests on another kind.
 other_store = []
 
 

@@ -40,8 +40,8 @@ def source(folder, wrong, right="return 0;"):
     return path
 
 
-def hole_23_a_source_fails_for_the_reason_it_says(compiler, root, folder):
-    """The reference is content when an example does not compile, whatever the compiler says."""
+def a_source_fails_with_the_expected_message(compiler, root, folder):
+    """An example that fails to compile for another reason is a finding."""
     def judge(*words):
         return run.bad_source(compiler, root, source(folder, *words), folder) or ""
     assert judge("return undeclared_thing;") == ""
@@ -51,7 +51,7 @@ def hole_23_a_source_fails_for_the_reason_it_says(compiler, root, folder):
     assert "must compile when mended" in judge("return undeclared_thing;", "return another_thing;")
 
 
-def hole_23_a_spec_fails_for_the_reason_it_says(compiler, root, folder):
+def a_spec_fails_with_the_expected_message(compiler, root, folder):
     def judge(words, event):
         path = folder / "tried.fsm"
         path.write_text(SPEC.format(words=words, event=event), encoding="utf-8")
@@ -63,8 +63,8 @@ def hole_23_a_spec_fails_for_the_reason_it_says(compiler, root, folder):
 
 def main():
     compiler, root = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
-    for test in (hole_23_a_source_fails_for_the_reason_it_says,
-                 hole_23_a_spec_fails_for_the_reason_it_says):
+    for test in (a_source_fails_with_the_expected_message,
+                 a_spec_fails_with_the_expected_message):
         with tempfile.TemporaryDirectory() as folder:
             test(compiler, root, pathlib.Path(folder))
         print(f"ok {test.__name__}")

@@ -83,7 +83,7 @@ static void an_event_id_may_be_long(void **state)
     assert_int_equal(ask(subject, id, &answer), 0);
 }
 
-static void of_many_event_ids_each_is_known(void **state)
+static void each_of_many_event_ids_is_known(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -112,7 +112,7 @@ static void forget_before(struct subject *subject, det_time before)
     assert_int_equal(gone, 0);
 }
 
-static void old_answers_are_forgotten_when_it_is_asked_for(void **state)
+static void old_answers_are_deleted_on_request(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -120,7 +120,7 @@ static void old_answers_are_forgotten_when_it_is_asked_for(void **state)
     det_time between, limit = box_now(box) + 30 * DET_SECOND;
 
     assert_int_equal(send_with_id(subject, "old", PARCEL_HELD), 0);
-    /* What we think is the clock of a shared store may be a little behind it. */
+    /* The estimate of a shared store's clock may be a little slow. */
     do {
         box_wait(box, box_now(box) + 2 * DET_MILLISECOND);
         between = box_now(box);
@@ -136,7 +136,7 @@ static void old_answers_are_forgotten_when_it_is_asked_for(void **state)
     assert_int_equal(send_with_id(subject, "new", PARCEL_HELD), DET_ERR_EXISTS);
 }
 
-static void an_answer_says_which_request_was_the_first(void **state)
+static void answer_identifies_the_first_request(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -163,11 +163,11 @@ static void an_answer_says_which_request_was_the_first(void **state)
 
 static const struct CMUnitTest answers[] = {
     CASE(an_event_id_is_answered_as_it_was_the_first_time),
-    CASE(an_answer_says_which_request_was_the_first),
+    CASE(answer_identifies_the_first_request),
     CASE(a_known_event_id_is_refused_and_keeps_its_answer),
     CASE(every_instance_has_its_own_event_ids),
     CASE(an_event_id_may_be_long),
-    CASE(of_many_event_ids_each_is_known),
-    CASE(old_answers_are_forgotten_when_it_is_asked_for),
+    CASE(each_of_many_event_ids_is_known),
+    CASE(old_answers_are_deleted_on_request),
 };
 const struct group answer_cases = GROUP_OF(answers);

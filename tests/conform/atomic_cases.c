@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* atomic_cases.c - a commit that is refused leaves nothing of itself: every kind of refusal, with a
- * commit that has everything a commit can have. */
+/* atomic_cases.c - a refused commit changes nothing: every kind of refusal, with a commit that has
+ * all parts. */
 #include "conform/conform.h"
 
 struct scene {
@@ -12,7 +12,7 @@ struct scene {
     struct image *before;
 };
 
-/* An instance with one of everything, under whose effects and timers the draft changes all. */
+/* An instance with all kinds of rows, and a draft that changes all of them. */
 static void scene_begin(struct scene *scene, struct box *box)
 {
     struct subject *subject = subject_start(box, "p");
@@ -56,7 +56,7 @@ static void assert_nothing_happened(struct scene *scene)
     free(after);
 }
 
-/* Refused as it stands; and after a reopening there is nothing of it either. */
+/* Asserts that the commit is refused and changes nothing, also after a reopening. */
 static void scene_refused(struct scene *scene, int expected)
 {
     scene->before = image_read(scene->box, "p");
@@ -71,7 +71,7 @@ static void scene_refused(struct scene *scene, int expected)
     free(scene->before);
 }
 
-static void what_is_not_refused_is_there_completely(void **state)
+static void an_accepted_commit_is_stored_completely(void **state)
 {
     struct box *box = *state;
     struct det_store_answer answer;
@@ -100,7 +100,7 @@ static void what_is_not_refused_is_there_completely(void **state)
     free(image);
 }
 
-static void nothing_of_a_conflict(void **state)
+static void a_conflict_stores_nothing(void **state)
 {
     struct scene scene;
 
@@ -110,7 +110,7 @@ static void nothing_of_a_conflict(void **state)
     assert_int_equal(scene.draft.commit.actual, 4);
 }
 
-static void nothing_of_a_known_event_id(void **state)
+static void a_known_event_id_stores_nothing(void **state)
 {
     struct scene scene;
     struct draft other;
@@ -128,7 +128,7 @@ static void nothing_of_a_known_event_id(void **state)
     scene_refused(&scene, DET_ERR_EXISTS);
 }
 
-static void nothing_of_a_timer_that_is_not_there(void **state)
+static void firing_a_missing_timer_stores_nothing(void **state)
 {
     struct scene scene;
 
@@ -141,7 +141,7 @@ static void nothing_of_a_timer_that_is_not_there(void **state)
     scene_refused(&scene, DET_ERR_NOT_FOUND);
 }
 
-static void nothing_of_a_timer_that_has_been_moved(void **state)
+static void firing_a_rescheduled_timer_stores_nothing(void **state)
 {
     struct scene scene;
 
@@ -150,7 +150,7 @@ static void nothing_of_a_timer_that_has_been_moved(void **state)
     scene_refused(&scene, DET_ERR_NOT_FOUND);
 }
 
-static void nothing_of_a_timer_of_another_visit(void **state)
+static void firing_a_timer_of_another_visit_stores_nothing(void **state)
 {
     struct scene scene;
 
@@ -159,7 +159,7 @@ static void nothing_of_a_timer_of_another_visit(void **state)
     scene_refused(&scene, DET_ERR_NOT_FOUND);
 }
 
-static void nothing_of_a_timer_that_is_early(void **state)
+static void firing_a_timer_before_its_deadline_stores_nothing(void **state)
 {
     struct scene scene;
     det_time due;
@@ -171,7 +171,7 @@ static void nothing_of_a_timer_that_is_early(void **state)
     scene_refused(&scene, DET_ERR_EARLY);
 }
 
-static void nothing_of_an_effect_to_take_that_is_not_there(void **state)
+static void ending_a_missing_effect_stores_nothing(void **state)
 {
     struct scene scene;
 
@@ -180,7 +180,7 @@ static void nothing_of_an_effect_to_take_that_is_not_there(void **state)
     scene_refused(&scene, DET_ERR_NOT_FOUND);
 }
 
-static void nothing_of_an_effect_to_update_that_is_not_there(void **state)
+static void updating_a_missing_effect_stores_nothing(void **state)
 {
     struct scene scene;
 
@@ -189,7 +189,7 @@ static void nothing_of_an_effect_to_update_that_is_not_there(void **state)
     scene_refused(&scene, DET_ERR_NOT_FOUND);
 }
 
-static void nothing_of_a_deferred_event_that_is_not_there(void **state)
+static void taking_a_missing_deferred_event_stores_nothing(void **state)
 {
     struct scene scene;
 
@@ -198,7 +198,7 @@ static void nothing_of_a_deferred_event_that_is_not_there(void **state)
     scene_refused(&scene, DET_ERR_NOT_FOUND);
 }
 
-static void nothing_under_the_lock_of_another(void **state)
+static void a_commit_under_the_lock_of_another_owner_stores_nothing(void **state)
 {
     struct scene scene;
     struct lender lock;
@@ -209,7 +209,7 @@ static void nothing_under_the_lock_of_another(void **state)
     scene_refused(&scene, DET_ERR_LOCKED);
 }
 
-static void nothing_under_an_old_fence(void **state)
+static void a_commit_with_an_old_fence_stores_nothing(void **state)
 {
     struct scene scene;
     struct lender lock;
@@ -224,7 +224,7 @@ static void nothing_under_an_old_fence(void **state)
     scene_refused(&scene, DET_ERR_LOCK_LOST);
 }
 
-static void nothing_of_a_start_that_comes_second(void **state)
+static void a_second_start_stores_nothing(void **state)
 {
     struct scene scene;
 
@@ -236,7 +236,7 @@ static void nothing_of_a_start_that_comes_second(void **state)
     scene_refused(&scene, DET_ERR_EXISTS);
 }
 
-static void what_is_refused_does_not_touch_others_of_the_same_call(void **state)
+static void refused_commit_does_not_affect_others_of_its_call(void **state)
 {
     struct box *box = *state;
     struct subject *other = subject_start(box, "q");
@@ -270,19 +270,19 @@ static void what_is_refused_does_not_touch_others_of_the_same_call(void **state)
 }
 
 static const struct CMUnitTest atomic[] = {
-    CASE(what_is_not_refused_is_there_completely),
-    CASE(nothing_of_a_conflict),
-    CASE(nothing_of_a_known_event_id),
-    CASE(nothing_of_a_timer_that_is_not_there),
-    CASE(nothing_of_a_timer_that_has_been_moved),
-    CASE(nothing_of_a_timer_of_another_visit),
-    CASE(nothing_of_a_timer_that_is_early),
-    CASE(nothing_of_an_effect_to_take_that_is_not_there),
-    CASE(nothing_of_an_effect_to_update_that_is_not_there),
-    CASE(nothing_of_a_deferred_event_that_is_not_there),
-    CASE(nothing_under_the_lock_of_another),
-    CASE(nothing_under_an_old_fence),
-    CASE(nothing_of_a_start_that_comes_second),
-    CASE(what_is_refused_does_not_touch_others_of_the_same_call),
+    CASE(an_accepted_commit_is_stored_completely),
+    CASE(a_conflict_stores_nothing),
+    CASE(a_known_event_id_stores_nothing),
+    CASE(firing_a_missing_timer_stores_nothing),
+    CASE(firing_a_rescheduled_timer_stores_nothing),
+    CASE(firing_a_timer_of_another_visit_stores_nothing),
+    CASE(firing_a_timer_before_its_deadline_stores_nothing),
+    CASE(ending_a_missing_effect_stores_nothing),
+    CASE(updating_a_missing_effect_stores_nothing),
+    CASE(taking_a_missing_deferred_event_stores_nothing),
+    CASE(a_commit_under_the_lock_of_another_owner_stores_nothing),
+    CASE(a_commit_with_an_old_fence_stores_nothing),
+    CASE(a_second_start_stores_nothing),
+    CASE(refused_commit_does_not_affect_others_of_its_call),
 };
 const struct group atomic_cases = GROUP_OF(atomic);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* box.c - a fresh store for each test, in the world that its driver wants, checked at the end. */
+/* box.c - a new store for each test, in the world that its driver needs, checked at the end. */
 #include "conform/conform.h"
 
 #include <detent/sim.h>
@@ -22,7 +22,7 @@ int box_open_with(
     return det_store_open_with(box->url, &options, ret, reterr);
 }
 
-/* A node of a shared store has a lease as long as it lives, so that nobody adopts what is its. */
+/* A node of a shared store holds a lease for its life, so that its rows are not adopted. */
 static struct det_store_lease change_node(struct det_store *store, enum det_store_lease_verb verb)
 {
     struct det_store_lease lease;
@@ -59,7 +59,7 @@ void box_close_store(struct box *box, struct det_store *store)
         store->ops->release(store, subject->instance);
         subject->instance = NULL;
     }
-    if (box->driver->is_shared && change_node(store, DET_LEASE_LOOK).owner[0])
+    if (box->driver->is_shared && change_node(store, DET_LEASE_READ).owner[0])
         change_node(store, DET_LEASE_RELEASE);
     det_store_close(store);
 }
@@ -116,7 +116,7 @@ int box_setup(void **state)
     return 0;
 }
 
-static int say_finding(void *context, const struct det_store_finding *row)
+static int print_finding(void *context, const struct det_store_finding *row)
 {
     unsigned *count = context;
 
@@ -133,7 +133,7 @@ static void box_check(struct box *box)
 
     if (!box->store->ops->check || box->is_damaged)
         return;
-    assert_int_equal(box->store->ops->check(box->store, say_finding, NULL, &count), 0);
+    assert_int_equal(box->store->ops->check(box->store, print_finding, NULL, &count), 0);
     assert_int_equal(count, 0);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* commit_cases.c - one commit: the head, the data, the events, and the results that it can have. */
+/* commit_cases.c - one commit: the head, the data, the events, and its possible results. */
 #include "conform/conform.h"
 
-static void a_new_instance_is_there_as_it_was_committed(void **state)
+static void new_instance_is_loaded_as_committed(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -47,7 +47,7 @@ static void an_instance_may_start_with_rows(void **state)
     free(image);
 }
 
-static void what_was_never_started_is_not_found(void **state)
+static void unstarted_instance_is_not_found(void **state)
 {
     struct box *box = *state;
     struct image *image;
@@ -178,7 +178,7 @@ static void every_outcome_is_given_back(void **state)
 }
 
 /* All records of the suite, with the extremes of every type, as payload and as data. */
-static void every_type_of_field_goes_there_and_back(void **state)
+static void every_field_type_round_trips(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -208,7 +208,7 @@ static int number_of(void *context, const struct det_store_event *row)
     return row->sequence == 5 ? 55 : 0;
 }
 
-static void events_after_a_sequence_and_none_beyond_the_end(void **state)
+static void events_are_listed_after_a_sequence_up_to_the_end(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -229,7 +229,7 @@ static void events_after_a_sequence_and_none_beyond_the_end(void **state)
     assert_int_equal(numbers[0], 0);
 }
 
-static void the_answer_of_a_visitor_ends_the_walk(void **state)
+static void visitor_result_ends_the_walk(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -264,7 +264,7 @@ static void a_stop_is_durable_with_its_reason(void **state)
     free(image);
 }
 
-static void without_a_reason_or_data_they_stay_as_they_are(void **state)
+static void commit_without_reason_or_data_keeps_them(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -332,7 +332,7 @@ static void as_many_events_as_a_batch_has_are_one_commit(void **state)
     free(values);
 }
 
-static void a_commit_from_another_sequence_conflicts_and_tells_the_actual_one(void **state)
+static void conflict_reports_the_actual_sequence(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -353,7 +353,7 @@ static void a_commit_from_another_sequence_conflicts_and_tells_the_actual_one(vo
     subject_move(subject, PARCEL_COUNT, PARCEL_CREATED);
 }
 
-static void without_events_the_sequence_is_neither_moved_nor_checked(void **state)
+static void commit_without_events_ignores_the_sequence(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -372,7 +372,7 @@ static void without_events_the_sequence_is_neither_moved_nor_checked(void **stat
     free(image);
 }
 
-static void behaviours_23_and_24_history_has_the_states_left_most_recent_first(void **state)
+static void the_history_lists_previous_states_most_recent_first(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -478,24 +478,24 @@ static void many_instances_share_a_call(void **state)
 }
 
 static const struct CMUnitTest commits[] = {
-    CASE(a_new_instance_is_there_as_it_was_committed),
+    CASE(new_instance_is_loaded_as_committed),
     CASE(an_instance_may_start_with_rows),
-    CASE(what_was_never_started_is_not_found),
+    CASE(unstarted_instance_is_not_found),
     CASE(a_second_of_the_same_id_exists_already),
     CASE(ids_are_compared_byte_by_byte_and_may_be_long),
     CASE(events_are_numbered_and_kept_in_order),
     CASE(an_event_is_given_back_with_all_it_carried),
     CASE(every_outcome_is_given_back),
-    CASE(every_type_of_field_goes_there_and_back),
-    CASE(events_after_a_sequence_and_none_beyond_the_end),
-    CASE(the_answer_of_a_visitor_ends_the_walk),
+    CASE(every_field_type_round_trips),
+    CASE(events_are_listed_after_a_sequence_up_to_the_end),
+    CASE(visitor_result_ends_the_walk),
     CASE(a_stop_is_durable_with_its_reason),
-    CASE(without_a_reason_or_data_they_stay_as_they_are),
+    CASE(commit_without_reason_or_data_keeps_them),
     CASE(several_events_are_one_commit),
     CASE(as_many_events_as_a_batch_has_are_one_commit),
-    CASE(a_commit_from_another_sequence_conflicts_and_tells_the_actual_one),
-    CASE(without_events_the_sequence_is_neither_moved_nor_checked),
-    CASE(behaviours_23_and_24_history_has_the_states_left_most_recent_first),
+    CASE(conflict_reports_the_actual_sequence),
+    CASE(commit_without_events_ignores_the_sequence),
+    CASE(the_history_lists_previous_states_most_recent_first),
     CASE(history_has_the_last_of_very_many_states),
     CASE(commits_of_one_call_have_a_result_each),
     CASE(many_instances_share_a_call),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* conform.c - runs the suite over one kind of store: conform_test [--real] SCHEME [GROUP...]. With
- * --real it runs in the real world, with real threads, also where it need not. */
+/* conform.c - runs the suite over one kind of store: conform_test [--real] SCHEME [GROUP...].
+ * --real selects the real world with real threads, also for drivers that support the simulation. */
 #include "conform/conform.h"
 
 static const struct group *const groups[] = {
@@ -34,7 +34,7 @@ static int run(const struct group *group)
     return _cmocka_run_group_tests(name, group->tests, group->count, NULL, NULL);
 }
 
-/* All of them when none is named. */
+/* All groups are run if none is named. */
 static bool is_wanted(const struct group *group, char *const *names)
 {
     bool is_named = !*names;

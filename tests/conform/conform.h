@@ -3,18 +3,17 @@
 
 /* conform.h - one suite of the contract of stores, driver/store.h, run over every driver.
  *
- *     driver --> box: a fresh store of that kind and a world with its clock, one per test
+ *     driver --> box: a new store of that kind and a world with its clock, one per test
  *                  |
- *                  +-- subject: an instance as the test believes it to be
+ *                  +-- subject: an instance in the state that the test expects
  *                  |      |
- *                  |      +-- draft: the commit that is being made up for it
+ *                  |      +-- draft: a commit in preparation for it
  *                  |
- *                  +-- image: all that the store says about an instance, to be compared with
- *                      another image, or with what the model (model.h) made of the same commits
+ *                  +-- image: everything that the store returns about an instance, to be compared
+ *                      with another image, or with the model (model.h) after the same commits
  *
  * The suite was written from the header and from docs/formats/sql_schema.md, without a look at the
- * drivers. Tests about items of the specification's list of behaviours have the numbers of those in
- * their names. */
+ * drivers. */
 #ifndef DET_CONFORM_H
 #define DET_CONFORM_H
 
@@ -30,23 +29,23 @@
 
 struct box;
 
-/* A kind of store, and what may be asked of it. */
+/* A kind of store, and its capabilities. */
 struct driver {
     const char *scheme;
-    bool is_kept;         /* what was committed is there when it is opened again */
-    bool is_shared;       /* several may have it open at once */
+    bool is_kept;         /* commits survive a reopening */
+    bool is_shared;       /* several programs may open it at once */
     bool is_simulated;    /* it has the clock of a simulated world */
     bool has_readers;     /* it can be opened for reading only */
     bool is_stand_in;     /* for tests: it is not opened by a URL, and has no definitions */
     uint64_t model_steps; /* of the random test */
-    /* Sets the URL of a store that is not there yet, each time another one; and away with all that
-     * they have become. */
+    /* `begin` sets the URL of a store that does not exist yet, another one each time; `end` removes
+     * all of them. */
     void (*begin)(struct box *box);
     void (*end)(struct box *box);
     /* Opens a stand-in. */
     struct det_store *(*open)(struct box *box);
-    /* Runs SQL on the tables themselves, where "@" stands before the name of each; NULL: there are
-     * none. Nobody has the store open. */
+    /* Runs SQL on the tables, with "@" before the name of each; NULL: no tables. The store must be
+     * closed. */
     void (*execute)(struct box *box, const char *sql);
 };
 extern const struct driver driver_memory, driver_pooled, driver_postgres, driver_shared,
@@ -62,42 +61,42 @@ struct box {
     struct det_world *world;
     struct det_store *store;
     const struct det_machine *machine;
-    struct subject *subjects; /* all that were made in it */
-    uint32_t connections;     /* of its openings; 0: as many as the driver thinks */
-    bool is_damaged;          /* on purpose: its check may find something at the end */
+    struct subject *subjects; /* all subjects of the box */
+    uint32_t connections;     /* of its openings; 0: the default of the driver */
+    bool is_damaged;          /* damaged intentionally: its check may have findings at the end */
 };
 
-/* Setup and teardown of every test; the driver is the one the program was started for. A store that
- * can be checked is checked at the end of each. */
+/* Setup and teardown of every test, with the driver that the program was started for. The teardown
+ * checks the store, if the driver can. */
 extern const struct driver *box_driver;
 int box_setup(void **state);
 int box_teardown(void **state);
 #define CASE(name) cmocka_unit_test_setup_teardown(name, box_setup, box_teardown)
 
-/* One more opening of the same store, that serves the machine: of a shared one, or while the box's
- * own is closed. Whoever opens it closes it, with box_close_store(). */
+/* Opens the same store again and serves the machine: of a shared store, or while that of the box is
+ * closed. The caller closes it with box_close_store(). */
 struct det_store *box_open_store(struct box *box);
 int box_open_with(
     struct box *box, struct det_store_options options, struct det_store **ret,
     struct det_error *reterr);
-/* Also gives back the handles that subjects have of it. */
+/* Also releases the handles that subjects have of it. */
 void box_close_store(struct box *box, struct det_store *store);
-/* Closes the box's own, and does something to its tables. It is damaged from then on. */
+/* Closes the store of the box and damages its tables. */
 void box_damage(struct box *box, const char *sql);
-/* Closes the box's own and opens it again; subjects have to be loaded then. A store that is not
- * kept stays open, as it is. */
+/* Closes the store of the box and opens it again; subjects must then be loaded. A store that ends
+ * with the process stays open. */
 void box_reopen(struct box *box);
-/* Whether a reopening frees all locks and leases: where only one may have the store open. */
+/* Returns true if a reopening frees all locks and leases: stores of one process. */
 bool box_frees_locks(const struct box *box);
 det_time box_now(struct box *box);
-/* Lets the store's clock pass a time. */
+/* Waits until the clock of the store has passed a time. */
 void box_wait(struct box *box, det_time until);
 
-/* An instance, as the test believes it to be. */
+/* An instance in the state that the test expects. */
 struct subject {
     struct subject *next;
     struct box *box;
-    struct det_store *store; /* through which it is written: the box's own, or another opening */
+    struct det_store *store; /* the opening through which it is written */
     char id[DET_ID_MAX + 1];
     struct det_store_instance *instance;
     struct det_store_head head;
@@ -107,7 +106,7 @@ struct subject {
     size_t history_count;
 };
 
-/* A commit in the making, with all that it points to. */
+/* A commit in preparation, with everything that it points to. */
 struct draft {
     struct subject *subject;
     struct det_store_commit commit;
@@ -123,45 +122,46 @@ struct draft {
     size_t history_count;
 };
 
-/* An instance that is not there yet; the box's. */
+/* Returns an instance that does not exist yet; the box owns it. */
 struct subject *subject_new(struct box *box, const char *id);
-/* What starts it, in the first state. */
+/* Prepares the commit that starts it, in the first state. */
 void draft_start(struct draft *draft, struct subject *subject);
-/* Both. */
+/* Calls both and commits. */
 struct subject *subject_start(struct box *box, const char *id);
-/* One that somebody has started, as it is found through an opening. */
+/* Loads an existing instance through an opening. */
 struct subject *subject_find(struct box *box, struct det_store *store, const char *id);
 void draft_init(struct draft *draft, struct subject *subject);
-/* One more event: what kind, with which value, to which state. A GOTO is a new visit. Returns it,
- * for what else is to be said of it. */
+/* Adds an event with a kind, a value and a target state. A GOTO is a new visit. Returns the event
+ * for further changes. */
 struct det_store_event *draft_event(
     struct draft *draft, unsigned kind, enum det_outcome outcome, unsigned to);
-/* A stop by hand. */
+/* Adds a manual stop. */
 void draft_stop(struct draft *draft, const char *reason);
 void draft_data(struct draft *draft, uint64_t number);
 void draft_event_id(struct draft *draft, const char *event_id);
-/* The timer's event is LATE with the number 100 * due + timer. SET is of the visit afterwards. */
+/* Adds a timer change. Its event is LATE with the number 100 * due + timer; SET has the visit after
+ * the commit. */
 struct det_store_timer *draft_timer(
     struct draft *draft, enum det_store_change_kind kind, uint16_t timer, det_time due);
-/* The effect that the event with this sequence asked for. */
+/* Adds a change of the effect that the event with this sequence requested. */
 struct det_store_effect *draft_effect(
     struct draft *draft, enum det_store_change_kind kind, uint64_t sequence, uint16_t index);
 void draft_deferred(struct draft *draft, enum det_store_change_kind kind, uint64_t sequence);
 void draft_snapshot(struct draft *draft);
-/* The result. After 0 the subject is as the draft said. */
+/* Commits and returns the result. After 0 the subject is in the state of the draft. */
 int draft_commit(struct draft *draft);
-/* Several in one call; each one's result is in its commit. */
+/* Commits several drafts in one call; each commit has its result. */
 void draft_commit_all(struct draft **drafts, size_t count);
 
-/* The same in one go, and it must succeed. */
+/* Sends one event, which must succeed. */
 void subject_move(struct subject *subject, unsigned kind, unsigned to);
 void subject_set_timer(struct subject *subject, uint16_t timer, det_time due);
 void subject_set_effect(struct subject *subject, uint16_t index, det_time next);
 void subject_defer(struct subject *subject);
-/* Loads it again, as somebody else would see it: the handle and the head are new. */
+/* Loads the subject again, with a new handle and head. */
 void subject_load(struct subject *subject);
 
-/* All that a store says about an instance. */
+/* Everything that a store returns about an instance. */
 struct image_event {
     struct det_store_event row;
     struct parcel_event value;
@@ -201,14 +201,14 @@ struct image {
 };
 /* free() it. */
 struct image *image_read(struct box *box, const char *id);
-/* What is being compared, for messages. */
+/* The current comparison, for messages. */
 extern char image_context[80];
-/* Fails the test, and says where they differ. */
+/* Fails the test with the first difference. */
 void image_assert_equal(const struct image *image, const struct image *expected);
-/* The number that is in a value of COUNT, CHECKED or LATE. */
+/* Returns the number in a value of COUNT, CHECKED or LATE. */
 uint64_t value_number(const struct parcel_event *value);
 
-/* Something to be held: the lock of an instance, or a lease by name. Both obey the same rules. */
+/* The lock of an instance, or a lease by name: both have the same rules. */
 struct lender {
     struct box *box;
     struct det_store *store;
@@ -218,9 +218,9 @@ struct lender {
 int lender_ask(
     const struct lender *lender, enum det_store_lease_verb verb, const char *owner, uint64_t token,
     det_time span, struct det_store_lease *ret);
-/* It must be granted; the token. */
+/* Acquires it, which must succeed; returns the token. */
 uint64_t lender_grant(const struct lender *lender, const char *owner, det_time span);
-/* Lets its time pass, by the store's clock. */
+/* Waits until it has lapsed by the store's clock. */
 void lender_lapse(const struct lender *lender);
 
 /* The groups of tests. */

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* count_cases.c - how much there is: of machines, of their states, and in bytes. */
+/* count_cases.c - counts by machine and state, and sizes in bytes. */
 #include <detent/tool/store.h>
 
 #include "conform/conform.h"
 
-struct told {
+struct reported {
     char text[512];
     int answer;
 };
 
 static int write_count(void *context, const struct det_store_counted *row)
 {
-    struct told *told = context;
-    size_t length = strlen(told->text);
+    struct reported *reported = context;
+    size_t length = strlen(reported->text);
 
     snprintf(
-        told->text + length, sizeof told->text - length, "%s/%s %d+%d %d %d %d; ", row->machine,
-        row->state ? row->state : "", (int)row->running, (int)row->stopped, (int)row->timers,
-        (int)row->effects, (int)row->dead);
-    return told->answer;
+        reported->text + length, sizeof reported->text - length, "%s/%s %d+%d %d %d %d; ",
+        row->machine, row->state ? row->state : "", (int)row->running, (int)row->stopped,
+        (int)row->timers, (int)row->effects, (int)row->dead);
+    return reported->answer;
 }
 
 static const char *count(struct box *box, uint64_t *ret_bytes)
 {
-    static struct told told;
+    static struct reported reported;
 
-    memset(&told, 0, sizeof told);
-    assert_int_equal(det_store_count(box->store, write_count, &told, ret_bytes), 0);
-    return told.text;
+    memset(&reported, 0, sizeof reported);
+    assert_int_equal(det_store_count(box->store, write_count, &reported, ret_bytes), 0);
+    return reported.text;
 }
 
 static bool has_count(const struct box *box)
@@ -37,7 +37,7 @@ static bool has_count(const struct box *box)
     return box->store->ops->count != NULL;
 }
 
-static void a_stand_in_does_not_count(void **state)
+static void count_is_unsupported_by_stand_in_stores(void **state)
 {
     struct box *box = *state;
     uint64_t bytes = 7;
@@ -97,23 +97,23 @@ static void instances_are_counted_by_state_and_what_waits_by_machine(void **stat
         assert_int_equal(bytes, 0);
 }
 
-static void the_answer_of_a_visitor_ends_a_count(void **state)
+static void visitor_result_ends_a_count(void **state)
 {
     struct box *box = *state;
-    struct told told = { .answer = 66 };
+    struct reported reported = { .answer = 66 };
     uint64_t bytes = 7;
 
     if (!has_count(box))
         return;
     subject_start(box, "p");
-    assert_int_equal(det_store_count(box->store, write_count, &told, &bytes), 66);
-    assert_string_equal(told.text, "parcel/ 1+0 0 0 0; ");
+    assert_int_equal(det_store_count(box->store, write_count, &reported, &bytes), 66);
+    assert_string_equal(reported.text, "parcel/ 1+0 0 0 0; ");
     assert_int_equal(bytes, 7);
 }
 
 static const struct CMUnitTest counts[] = {
-    CASE(a_stand_in_does_not_count),
+    CASE(count_is_unsupported_by_stand_in_stores),
     CASE(instances_are_counted_by_state_and_what_waits_by_machine),
-    CASE(the_answer_of_a_visitor_ends_a_count),
+    CASE(visitor_result_ends_a_count),
 };
 const struct group count_cases = GROUP_OF(counts);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* damage_cases.c - what was not written by a commit is found: by loading, by the check, by opening.
- * Nothing is deleted or mended by itself. Stores without tables pass these. */
+/* damage_cases.c - damage is found by loading, by the check and by opening. Damaged rows are never
+ * deleted or repaired automatically. Stores without tables pass these. */
 #include "conform/documents.h"
 #include "conform/jobs.h"
 
@@ -38,7 +38,7 @@ static bool begin(struct box *box)
 #define OF_P " WHERE id = 'p'"
 #define IN_P " AND instance = (SELECT key FROM @instances WHERE id = 'p')"
 
-static void a_damaged_head_is_told_and_others_are_not_affected(void **state)
+static void damaged_head_is_reported_and_affects_no_other(void **state)
 {
     static const char *const damages[] = {
         "UPDATE @instances SET state = 'created'" OF_P,
@@ -69,8 +69,8 @@ static int note_id(void *context, const struct det_store_listed *row)
     return 0;
 }
 
-/* Who wants to know which there are sees the damaged ones too, or those behind them are lost. */
-static void a_state_that_nobody_knows_ends_no_list_of_ids(void **state)
+/* A list of ids includes damaged instances; otherwise those after them would be lost. */
+static void unknown_state_does_not_end_a_list_of_ids(void **state)
 {
     static const struct det_store_query all = { 0 }, ids_only = { .ids_only = true };
     struct box *box = *state;
@@ -185,7 +185,7 @@ static void the_check_finds_rows_of_no_instance(void **state)
     assert_true(findings.of_p + findings.of_others >= 1);
 }
 
-/* Something in every table that belongs to an instance. */
+/* Fills every table with rows of instances. */
 static void fill_tables(struct box *box)
 {
     struct subject *subject = subject_find(box, box->store, "p");
@@ -203,7 +203,7 @@ static void fill_tables(struct box *box)
     assert_int_equal(draft_commit(&draft), 0);
 }
 
-static void a_row_that_was_changed_is_found_and_does_not_act(void **state)
+static void changed_row_is_detected_and_has_no_effect(void **state)
 {
     static const struct {
         const char *damage, *mend;
@@ -236,7 +236,7 @@ static void a_row_that_was_changed_is_found_and_does_not_act(void **state)
     }
 }
 
-static void an_answer_that_was_changed_is_found_and_not_given(void **state)
+static void changed_answer_is_detected_and_not_returned(void **state)
 {
     static const char *const damages[] = {
         "UPDATE @answers SET event_id = 'f'",
@@ -259,7 +259,7 @@ static void an_answer_that_was_changed_is_found_and_not_given(void **state)
     }
 }
 
-static void other_rows_that_were_changed_are_found(void **state)
+static void changed_definitions_and_starts_are_found(void **state)
 {
     static const char *const damages[] = {
         "UPDATE @definitions SET served_at = served_at + 1",
@@ -273,7 +273,7 @@ static void other_rows_that_were_changed_are_found(void **state)
         assert_true(check_after(box, damages[i]).of_p + check_after(box, damages[i]).of_others > 0);
 }
 
-/* A row in every table that belongs to no instance. */
+/* Fills every table with rows that do not belong to an instance. */
 static void fill_other_tables(struct box *box)
 {
     const struct det_job_firing firing = { "s", 0, 100, 0, NULL };
@@ -338,7 +338,7 @@ static void migrate(struct box *box)
         fail_msg("%s", error.text);
 }
 
-/* Names are read with them from the beginning: some stores are not even opened. */
+/* Stores read renames when they are opened, so some stores fail to open. */
 static void a_rename_that_was_changed_is_found(void **state)
 {
     static const char *const damages[] = {
@@ -371,8 +371,8 @@ static void a_rename_that_was_changed_is_found(void **state)
     assert_int_equal(findings.of_others, 0);
 }
 
-/* Only where they are counted: see docs/formats/sql_schema.md. */
-static void rows_that_were_deleted_are_missed(void **state)
+/* Only where rows are counted: see docs/formats/sql_schema.md. */
+static void deleted_rows_are_detected(void **state)
 {
     static const char *const damages[] = {
         "DELETE FROM @timers",
@@ -392,7 +392,7 @@ static void rows_that_were_deleted_are_missed(void **state)
     }
 }
 
-static void damage_is_not_mended_by_looking(void **state)
+static void check_does_not_repair_damage(void **state)
 {
     struct box *box = *state;
 
@@ -433,7 +433,7 @@ static void every_table_and_column_that_is_missing_is_named(void **state)
     assert_not_opened(box, 0, (const char *[]){ "payload", "taken_at", NULL });
 }
 
-static void tables_and_columns_of_others_are_left_alone(void **state)
+static void foreign_tables_and_columns_are_ignored(void **state)
 {
     struct box *box = *state;
 
@@ -461,22 +461,22 @@ static void a_newer_schema_is_refused(void **state)
 }
 
 static const struct CMUnitTest damages[] = {
-    CASE(a_damaged_head_is_told_and_others_are_not_affected),
-    CASE(a_state_that_nobody_knows_ends_no_list_of_ids),
+    CASE(damaged_head_is_reported_and_affects_no_other),
+    CASE(unknown_state_does_not_end_a_list_of_ids),
     CASE(the_check_finds_a_head_that_was_changed),
     CASE(the_check_finds_an_event_that_was_changed),
     CASE(the_check_finds_an_event_that_is_missing),
     CASE(the_check_finds_that_the_last_event_is_missing),
     CASE(the_check_finds_rows_of_no_instance),
-    CASE(a_row_that_was_changed_is_found_and_does_not_act),
-    CASE(an_answer_that_was_changed_is_found_and_not_given),
-    CASE(other_rows_that_were_changed_are_found),
+    CASE(changed_row_is_detected_and_has_no_effect),
+    CASE(changed_answer_is_detected_and_not_returned),
+    CASE(changed_definitions_and_starts_are_found),
     CASE(rows_of_no_instance_that_were_changed_are_found),
     CASE(a_rename_that_was_changed_is_found),
-    CASE(rows_that_were_deleted_are_missed),
-    CASE(damage_is_not_mended_by_looking),
+    CASE(deleted_rows_are_detected),
+    CASE(check_does_not_repair_damage),
     CASE(every_table_and_column_that_is_missing_is_named),
-    CASE(tables_and_columns_of_others_are_left_alone),
+    CASE(foreign_tables_and_columns_are_ignored),
     CASE(a_newer_schema_is_refused),
 };
 const struct group damage_cases = GROUP_OF(damages);

@@ -6,7 +6,7 @@
 
 #include "os/os.h"
 
-static void changes_are_told_as_the_header_says(void **state)
+static void saved_changes_are_reported_as_documented(void **state)
 {
     struct box *box = *state;
     struct det_document_saved saved;
@@ -34,7 +34,7 @@ static void changes_are_told_as_the_header_says(void **state)
     assert_documents(box, "");
 }
 
-static void versions_and_creation_begin_anew_after_a_drop(void **state)
+static void dropped_document_restarts_version_and_creation(void **state)
 {
     struct box *box = *state;
     struct det_document_saved saved;
@@ -67,7 +67,7 @@ static struct times times_of(struct box *box)
     return times;
 }
 
-static void creation_stays_what_it_was_and_updates_are_by_the_stores_clock(void **state)
+static void document_keeps_creation_and_updates_by_store_clock(void **state)
 {
     struct box *box = *state;
     struct times first, second, third;
@@ -107,7 +107,7 @@ static void values_are_compared_as_json(void **state)
     assert_true(save(box, "a", "{\"b\":100,\"a\":[{\"x\":\"\xc3\xa4\",\"y\":null},1]}").is_changed);
 }
 
-static void large_integers_are_told_apart(void **state)
+static void large_integers_are_distinguished(void **state)
 {
     struct box *box = *state;
 
@@ -171,7 +171,7 @@ static void the_saves_of_a_call_are_one_commit(void **state)
     NEEDS_DOCUMENTS(state);
     assert_int_equal(
         det_store_documents_save(box->store, saves, 3, saved, &error), DET_ERR_INVALID);
-    assert_non_null(strstr(error.text, "link c, observed: the field \"n\" is there twice"));
+    assert_non_null(strstr(error.text, "link c, observed: duplicate field \"n\""));
     saves[2] = saving("c", DET_DOCUMENT_OBSERVED, "{}");
     saves[2].has_expected = true;
     saves[2].expected = 1;
@@ -212,7 +212,7 @@ static void saves_of_one_document_in_one_call_come_one_after_the_other(void **st
         "3 dropped link a spec 2 {\"removed\":{\"n\":2}}\n"
         "4 created link b spec 1 {}\n"
         "5 created link a spec 1 {\"added\":{\"n\":3}}\n");
-    /* One that comes and goes in the same call, and one that goes and was there. */
+    /* One is created and dropped in the same call, one existed and is dropped. */
     saves[0] = saving("c", DET_DOCUMENT_SPEC, "{}");
     saves[1] = saving("c", DET_DOCUMENT_SPEC, NULL);
     saves[2] = saving("b", DET_DOCUMENT_SPEC, NULL);
@@ -262,7 +262,7 @@ static void refuse(struct box *box, struct det_document_save save)
     assert_int_equal(det_store_documents_save(box->store, &save, 1, NULL, NULL), DET_ERR_INVALID);
 }
 
-static void what_is_not_a_document_is_refused(void **state)
+static void invalid_document_is_refused(void **state)
 {
     struct box *box = *state;
     static const char *const texts[] = {
@@ -312,7 +312,7 @@ static char *document_of_size(size_t size, char filling)
     return text;
 }
 
-static void limits_are_as_the_header_says(void **state)
+static void document_limits_match_the_documentation(void **state)
 {
     struct box *box = *state;
     char id[DET_DOCUMENT_ID_MAX + 2], kind[DET_DOCUMENT_KIND_MAX + 2];
@@ -365,7 +365,7 @@ static void a_document_is_not_too_deep_for_its_delta(void **state)
 
     NEEDS_DOCUMENTS(state);
     save(box, "a", document_of_depth(text, DET_DOCUMENT_DEPTH, false));
-    /* That the delta can be read is checked at the end. */
+    /* The check at the end reads the delta. */
     save(box, "a", document_of_depth(text, DET_DOCUMENT_DEPTH, true));
     refuse(
         box, saving("a", DET_DOCUMENT_SPEC, document_of_depth(text, DET_DOCUMENT_DEPTH + 1, true)));
@@ -414,7 +414,7 @@ static void a_store_for_reading_changes_no_documents(void **state)
     det_store_close(reader);
 }
 
-static void a_store_without_documents_says_so(void **state)
+static void store_without_documents_is_unsupported(void **state)
 {
     struct box *box = *state;
     struct det_document_save one = saving("a", DET_DOCUMENT_SPEC, "{}");
@@ -433,7 +433,7 @@ static void a_store_without_documents_says_so(void **state)
     assert_int_equal(det_store_documents_compact(box->store, NULL, NULL), DET_ERR_UNSUPPORTED);
 }
 
-/* Many at once. */
+/* Concurrent writers. */
 
 #define WRITERS 4
 #define ROUNDS  20
@@ -447,7 +447,7 @@ struct writer {
     bool is_disordered;
 };
 
-/* Two documents of its own in one call, and one that all write. */
+/* Saves two own documents and one shared document in one call. */
 static void write_mine(void *argument)
 {
     struct writer *writer = argument;
@@ -487,7 +487,7 @@ static int follow_delta(void *context, const struct det_delta *delta)
     return 0;
 }
 
-/* Each sees every sync id, in order, and none that comes later between two it has seen. */
+/* Each follower sees every sync id once, in order. */
 static void follow_all(void *argument)
 {
     struct follower *follower = argument;
@@ -502,7 +502,7 @@ static void follow_all(void *argument)
     follower->writer.result = r;
 }
 
-static void many_write_at_once_and_followers_miss_nothing(void **state)
+static void concurrent_document_writers_lose_no_delta_for_followers(void **state)
 {
     struct box *box = *state;
     struct writer writers[WRITERS] = { 0 };
@@ -535,22 +535,22 @@ static void many_write_at_once_and_followers_miss_nothing(void **state)
 }
 
 static const struct CMUnitTest documents[] = {
-    CASE(changes_are_told_as_the_header_says),
-    CASE(versions_and_creation_begin_anew_after_a_drop),
-    CASE(creation_stays_what_it_was_and_updates_are_by_the_stores_clock),
+    CASE(saved_changes_are_reported_as_documented),
+    CASE(dropped_document_restarts_version_and_creation),
+    CASE(document_keeps_creation_and_updates_by_store_clock),
     CASE(values_are_compared_as_json),
-    CASE(large_integers_are_told_apart),
+    CASE(large_integers_are_distinguished),
     CASE(a_document_is_kept_as_it_was_saved),
     CASE(kinds_ids_and_roles_are_documents_of_their_own),
     CASE(the_saves_of_a_call_are_one_commit),
     CASE(saves_of_one_document_in_one_call_come_one_after_the_other),
     CASE(a_save_may_expect_a_version),
-    CASE(what_is_not_a_document_is_refused),
-    CASE(limits_are_as_the_header_says),
+    CASE(invalid_document_is_refused),
+    CASE(document_limits_match_the_documentation),
     CASE(a_document_is_not_too_deep_for_its_delta),
     CASE(sync_ids_are_never_given_again),
     CASE(a_store_for_reading_changes_no_documents),
-    CASE(a_store_without_documents_says_so),
-    CASE(many_write_at_once_and_followers_miss_nothing),
+    CASE(store_without_documents_is_unsupported),
+    CASE(concurrent_document_writers_lose_no_delta_for_followers),
 };
 const struct group document_cases = GROUP_OF(documents);

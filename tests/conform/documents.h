@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* documents.h - documents as the cases about them save, list and follow them: as lines of text. */
+/* documents.h - saves, lists and follows documents as lines of text, for the cases about them. */
 #ifndef DET_CONFORM_DOCUMENTS_H
 #define DET_CONFORM_DOCUMENTS_H
 
@@ -11,7 +11,7 @@
 
 #define LINES_MAX 8192
 
-/* What was visited, a line each. */
+/* The visited rows, one line each. */
 struct lines {
     char text[LINES_MAX];
     size_t size, count, stop_at; /* 0: never */
@@ -19,7 +19,7 @@ struct lines {
     struct det_document_position position;
 };
 
-/* A store that has no documents has nothing to keep to. */
+/* A store without documents skips the test. */
 #define NEEDS_DOCUMENTS(state)                                \
     do {                                                      \
         if (!((struct box *)*(state))->store->ops->documents) \
@@ -126,7 +126,7 @@ static inline void assert_position(struct box *box, uint64_t latest, uint64_t ol
     assert_int_equal(position.oldest, oldest);
 }
 
-/* How many went. */
+/* Returns the number of dropped deltas. */
 static inline uint64_t compact(struct box *box, struct det_document_keep keep)
 {
     uint64_t count = 99;

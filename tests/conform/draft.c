@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* draft.c - instances as a test believes them to be, and the commits it makes up for them. */
+/* draft.c - instances in the state that a test expects, and the commits that it prepares. */
 #include "conform/conform.h"
 
 struct subject *subject_new(struct box *box, const char *id)

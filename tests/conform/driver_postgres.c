@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* driver_postgres.c - the suite over a PostgreSQL server of its own, where every store is a schema;
- * straight, and through a transaction pooler. */
+/* driver_postgres.c - the suite over a separate PostgreSQL server, where every store is a schema;
+ * directly, and through a transaction pooler. */
 #include "conform/conform.h"
 #include "lib/postgres.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* driver_sqlite.c - the suite over files in a folder of the test's own. */
+/* driver_sqlite.c - the suite over files in the folder of the test. */
 #include <sqlite3.h>
 
 #include "conform/conform.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* due_cases.c - what is due: timers and effects by their time, of this machine, of this node. */
+/* due_cases.c - due timers and effects by their time, of this machine and this node. */
 #include "conform/conform.h"
 
 struct due_list {
@@ -25,7 +25,7 @@ static int add_due(void *context, const struct det_store_due *row)
     return list->count == list->stop_at ? 44 : 0;
 }
 
-static det_time look(struct box *box, det_time before, size_t limit, struct due_list *ret)
+static det_time inspect(struct box *box, det_time before, size_t limit, struct due_list *ret)
 {
     det_time next = 77;
 
@@ -51,41 +51,41 @@ static void fill(struct box *box)
     subject_set_timer(a, DET_STATE_TIMER, 1000);
 }
 
-static void nothing_is_due_where_nothing_is(void **state)
+static void nothing_is_due_without_timers_or_effects(void **state)
 {
     struct box *box = *state;
     struct due_list list;
 
-    assert_true(look(box, DET_NEVER, 100, &list) == DET_NEVER);
+    assert_true(inspect(box, DET_NEVER, 100, &list) == DET_NEVER);
     assert_int_equal(list.count, 0);
     subject_start(box, "p");
-    assert_true(look(box, DET_NEVER, 100, &list) == DET_NEVER);
+    assert_true(inspect(box, DET_NEVER, 100, &list) == DET_NEVER);
     assert_int_equal(list.count, 0);
 }
 
-static void behaviours_43_and_46_only_what_is_due_is_listed_oldest_first(void **state)
+static void only_due_timers_are_listed_oldest_first(void **state)
 {
     static const char *const ids[] = { "c", "a", "b", "b" };
     struct box *box = *state;
     struct due_list list;
 
     fill(box);
-    assert_int_equal(look(box, 40, 100, &list), 1000);
+    assert_int_equal(inspect(box, 40, 100, &list), 1000);
     assert_int_equal(list.count, 4);
     for (size_t i = 0; i < 4; i++) {
         assert_string_equal(list.ids[i], ids[i]);
         assert_int_equal(list.due[i], 10 * (i + 1));
         assert_true(list.is_timer[i] == (i != 1));
     }
-    assert_int_equal(look(box, 39, 100, &list), 40);
+    assert_int_equal(inspect(box, 39, 100, &list), 40);
     assert_int_equal(list.count, 3);
-    assert_int_equal(look(box, 9, 100, &list), 10);
+    assert_int_equal(inspect(box, 9, 100, &list), 10);
     assert_int_equal(list.count, 0);
-    assert_true(look(box, 1000, 100, &list) == DET_NEVER);
+    assert_true(inspect(box, 1000, 100, &list) == DET_NEVER);
     assert_int_equal(list.count, 5);
 }
 
-static void behaviours_43_and_46_no_more_than_the_limit_is_listed(void **state)
+static void due_timers_are_listed_up_to_the_limit(void **state)
 {
     static const det_time times[] = { 10, 20, 30, 40, 1000 };
     struct box *box = *state;
@@ -93,15 +93,15 @@ static void behaviours_43_and_46_no_more_than_the_limit_is_listed(void **state)
 
     fill(box);
     for (size_t limit = 1; limit < 5; limit++) {
-        assert_int_equal(look(box, DET_NEVER, limit, &list), times[limit]);
+        assert_int_equal(inspect(box, DET_NEVER, limit, &list), times[limit]);
         assert_int_equal(list.count, limit);
         assert_int_equal(list.due[limit - 1], times[limit - 1]);
     }
-    assert_int_equal(look(box, 20, 2, &list), 30);
+    assert_int_equal(inspect(box, 20, 2, &list), 30);
     assert_int_equal(list.count, 2);
 }
 
-static void what_is_due_is_listed_from_a_time_on_and_of_one_kind(void **state)
+static void due_rows_can_be_filtered_by_time_and_kind(void **state)
 {
     struct det_store_due_query query = { .before = DET_NEVER, .limit = 100, .from = 20 };
     struct box *box = *state;
@@ -133,7 +133,7 @@ static void what_is_due_is_listed_from_a_time_on_and_of_one_kind(void **state)
     assert_true(next == DET_NEVER);
 }
 
-static void what_is_due_at_the_same_time_is_listed_all_the_same(void **state)
+static void rows_due_at_the_same_time_are_all_listed(void **state)
 {
     struct box *box = *state;
     struct due_list list;
@@ -143,13 +143,13 @@ static void what_is_due_at_the_same_time_is_listed_all_the_same(void **state)
         snprintf(id, sizeof id, "p%d", i);
         subject_set_timer(subject_start(box, id), DET_STATE_TIMER, 50);
     }
-    assert_true(look(box, 50, 100, &list) == DET_NEVER);
+    assert_true(inspect(box, 50, 100, &list) == DET_NEVER);
     assert_int_equal(list.count, 6);
-    assert_int_equal(look(box, 50, 4, &list), 50);
+    assert_int_equal(inspect(box, 50, 4, &list), 50);
     assert_int_equal(list.count, 4);
 }
 
-static void what_was_taken_cleared_or_moved_is_not_due(void **state)
+static void taken_cleared_or_moved_rows_are_not_due(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -168,7 +168,7 @@ static void what_was_taken_cleared_or_moved_is_not_due(void **state)
     draft_effect(&draft, DET_STORE_TAKE, 1, 0);
     draft_effect(&draft, DET_STORE_UPDATE, 2, 0)->next = 60;
     assert_int_equal(draft_commit(&draft), 0);
-    assert_true(look(box, DET_NEVER, 100, &list) == DET_NEVER);
+    assert_true(inspect(box, DET_NEVER, 100, &list) == DET_NEVER);
     assert_int_equal(list.count, 2);
     assert_int_equal(list.due[0], 60);
     assert_false(list.is_timer[0]);
@@ -189,14 +189,14 @@ static void a_dead_effect_is_not_due_until_it_lives_again(void **state)
         draft_effect(&draft, DET_STORE_UPDATE, 1, 0)->next = 20 + i;
         draft.effects[0].effect.is_dead = i % 2 == 0;
         assert_int_equal(draft_commit(&draft), 0);
-        look(box, DET_NEVER, 100, &list);
+        inspect(box, DET_NEVER, 100, &list);
         assert_int_equal(list.count, i % 2);
         if (list.count)
             assert_int_equal(list.due[0], 21);
     }
 }
 
-static void what_a_refused_commit_would_have_set_is_not_due(void **state)
+static void rows_of_a_refused_commit_are_not_due(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -209,11 +209,11 @@ static void what_a_refused_commit_would_have_set_is_not_due(void **state)
     draft_effect(&draft, DET_STORE_SET, 1, 0);
     draft.commit.expected = 5;
     assert_int_equal(draft_commit(&draft), DET_ERR_CONFLICT);
-    assert_true(look(box, DET_NEVER, 100, &list) == DET_NEVER);
+    assert_true(inspect(box, DET_NEVER, 100, &list) == DET_NEVER);
     assert_int_equal(list.count, 0);
 }
 
-static void the_answer_of_a_visitor_ends_the_look(void **state)
+static void visitor_result_ends_the_due_list(void **state)
 {
     struct box *box = *state;
     struct due_list list = { .stop_at = 2 };
@@ -228,7 +228,7 @@ static void the_answer_of_a_visitor_ends_the_look(void **state)
     assert_int_equal(list.count, 2);
 }
 
-static void every_machine_has_its_own(void **state)
+static void due_timers_are_listed_per_machine(void **state)
 {
     static const char *const other[] = { "FSM_NAME parcel", "FSM_NAME crate", NULL };
     struct box *box = *state;
@@ -245,11 +245,11 @@ static void every_machine_has_its_own(void **state)
     free(image);
     subject = subject_start(box, "a");
     subject_set_timer(subject, DET_STATE_TIMER, 15);
-    assert_true(look(box, DET_NEVER, 100, &list) == DET_NEVER);
+    assert_true(inspect(box, DET_NEVER, 100, &list) == DET_NEVER);
     assert_int_equal(list.count, 1);
     assert_int_equal(list.due[0], 15);
     box->machine = &parcel_machine;
-    look(box, DET_NEVER, 100, &list);
+    inspect(box, DET_NEVER, 100, &list);
     assert_int_equal(list.count, 5);
     image = image_read(box, "a");
     assert_int_equal(image->effect_count, 1);
@@ -260,15 +260,15 @@ static void every_machine_has_its_own(void **state)
 }
 
 static const struct CMUnitTest dues[] = {
-    CASE(nothing_is_due_where_nothing_is),
-    CASE(behaviours_43_and_46_only_what_is_due_is_listed_oldest_first),
-    CASE(behaviours_43_and_46_no_more_than_the_limit_is_listed),
-    CASE(what_is_due_is_listed_from_a_time_on_and_of_one_kind),
-    CASE(what_is_due_at_the_same_time_is_listed_all_the_same),
-    CASE(what_was_taken_cleared_or_moved_is_not_due),
+    CASE(nothing_is_due_without_timers_or_effects),
+    CASE(only_due_timers_are_listed_oldest_first),
+    CASE(due_timers_are_listed_up_to_the_limit),
+    CASE(due_rows_can_be_filtered_by_time_and_kind),
+    CASE(rows_due_at_the_same_time_are_all_listed),
+    CASE(taken_cleared_or_moved_rows_are_not_due),
     CASE(a_dead_effect_is_not_due_until_it_lives_again),
-    CASE(what_a_refused_commit_would_have_set_is_not_due),
-    CASE(the_answer_of_a_visitor_ends_the_look),
-    CASE(every_machine_has_its_own),
+    CASE(rows_of_a_refused_commit_are_not_due),
+    CASE(visitor_result_ends_the_due_list),
+    CASE(due_timers_are_listed_per_machine),
 };
 const struct group due_cases = GROUP_OF(dues);

@@ -69,7 +69,7 @@ static void an_effect_is_given_back_as_it_was_set(void **state)
     free(image);
 }
 
-/* An import writes it: the key names the store that the effect was asked for in. */
+/* An import writes the origin: the key names the store in which the effect was requested. */
 static void an_effect_keeps_its_origin_alive_dead_and_alive_again(void **state)
 {
     static const char origin[] = "00112233445566ff";
@@ -109,7 +109,7 @@ static void effects_of_two_stores_have_different_keys(void **state)
     struct det_store_effect row = { .sequence = 1, .index = det_effect_index(box->store, 0) };
     char keys[2][300];
 
-    /* The stand-in for a shared store has none. */
+    /* The stand-in for a shared store has no identity. */
     if (!box->store->identity[0])
         return;
     assert_int_equal(det_store_open("memory:", &other, NULL), 0);
@@ -118,7 +118,7 @@ static void effects_of_two_stores_have_different_keys(void **state)
     assert_string_not_equal(keys[0], keys[1]);
     assert_string_equal(keys[0] + 16, "/parcel/p/1/0");
     assert_string_equal(keys[1] + 16, "/parcel/p/1/0");
-    /* Unless one has it from the other. */
+    /* Unless the effect was imported from the other store. */
     (void)snprintf(row.origin, sizeof row.origin, "%.16s", other->identity);
     det_effect_key(keys[0], sizeof keys[0], box->store, "parcel", "p", &row);
     assert_string_equal(keys[0], keys[1]);
@@ -198,7 +198,7 @@ static void the_end_of_an_effect_and_its_product_are_one_commit(void **state)
     free(image);
 }
 
-static void an_update_changes_what_it_says_and_nothing_else(void **state)
+static void effect_update_changes_only_its_own_fields(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -234,20 +234,20 @@ static int explain_effect(struct subject *subject, const char *reason, bool is_d
     return draft_commit(&draft);
 }
 
-/* What an operator finds with a dead letter, long after who wrote it is gone. */
-static void what_the_last_attempt_said_is_kept_alive_and_dead(void **state)
+/* The reason is stored with the dead letter, for operators. */
+static void reason_of_the_last_attempt_is_kept_alive_and_dead(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
     char longest[DET_REASON_MAX + 1];
-    const char *const said[] = { "exit code 1: no such account", NULL, longest, "d'o\"h,{}\\" };
+    const char *const printed[] = { "exit code 1: no such account", NULL, longest, "d'o\"h,{}\\" };
 
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = 0;
     subject_set_effect(subject, 0, 1);
-    /* Between alive and dead, each to each. */
+    /* All changes between alive and dead. */
     for (unsigned i = 0; i < 16; i++) {
-        const char *reason = said[i % 4];
+        const char *reason = printed[i % 4];
         struct image *image;
 
         assert_int_equal(explain_effect(subject, reason, i & 1 || i & 4), 0);
@@ -287,7 +287,7 @@ static void a_dead_effect_can_be_made_alive_again(void **state)
     assert_int_equal(update_effect(subject, 1, 1, false), DET_ERR_NOT_FOUND);
 }
 
-static void of_too_many_dead_effects_the_oldest_is_forgotten(void **state)
+static void oldest_dead_effect_is_removed_over_the_limit(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -305,7 +305,7 @@ static void of_too_many_dead_effects_the_oldest_is_forgotten(void **state)
     free(image);
 }
 
-static void of_many_that_die_at_once_no_more_are_kept_than_of_few(void **state)
+static void dead_effect_limit_holds_when_many_die_at_once(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -342,7 +342,7 @@ static int set_effect(struct subject *subject, uint64_t sequence, const char *re
     return draft_commit(&draft);
 }
 
-/* As an import sets it, in one commit with all else. */
+/* An import sets it in one commit with everything else. */
 static void an_effect_can_be_set_dead_and_with_a_reason(void **state)
 {
     struct box *box = *state;
@@ -352,7 +352,7 @@ static void an_effect_can_be_set_dead_and_with_a_reason(void **state)
 
     subject_set_effect(subject, 0, 1);
     subject_set_effect(subject, 0, 1);
-    /* In place of one that is alive or dead, each of each. */
+    /* Replaces an effect that is alive or dead by one that is alive or dead. */
     for (unsigned i = 0; i < 16; i++) {
         const char *reason = i & 2 ? "status 503" : NULL;
         bool is_dead = i & 1 || i & 4;
@@ -376,7 +376,7 @@ static void an_effect_can_be_set_dead_and_with_a_reason(void **state)
     assert_int_equal(take_effect(subject, 1, 0), DET_ERR_NOT_FOUND);
 }
 
-static void of_too_many_effects_that_are_set_dead_the_oldest_are_forgotten(void **state)
+static void dead_effect_limit_holds_for_effects_set_dead(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -475,13 +475,13 @@ static const struct CMUnitTest effects[] = {
     CASE(an_effect_keeps_the_data_of_its_commit),
     CASE(an_effect_is_taken_once),
     CASE(the_end_of_an_effect_and_its_product_are_one_commit),
-    CASE(an_update_changes_what_it_says_and_nothing_else),
-    CASE(what_the_last_attempt_said_is_kept_alive_and_dead),
+    CASE(effect_update_changes_only_its_own_fields),
+    CASE(reason_of_the_last_attempt_is_kept_alive_and_dead),
     CASE(a_dead_effect_can_be_made_alive_again),
-    CASE(of_too_many_dead_effects_the_oldest_is_forgotten),
-    CASE(of_many_that_die_at_once_no_more_are_kept_than_of_few),
+    CASE(oldest_dead_effect_is_removed_over_the_limit),
+    CASE(dead_effect_limit_holds_when_many_die_at_once),
     CASE(an_effect_can_be_set_dead_and_with_a_reason),
-    CASE(of_too_many_effects_that_are_set_dead_the_oldest_are_forgotten),
+    CASE(dead_effect_limit_holds_for_effects_set_dead),
     CASE(deferred_events_are_kept_oldest_first_until_they_are_taken),
     CASE(a_deferred_event_has_its_whole_payload),
     CASE(an_event_is_deferred_in_place_of_the_one_of_the_same_name),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* image.c - all that a store says about an instance, and whether two such images are the same. */
+/* image.c - reads everything that a store returns about an instance, and compares two
+ * such images. */
 #include "conform/conform.h"
 
 char image_context[80];
@@ -99,7 +100,7 @@ static void read_rest(struct box *box, struct image *image, const char *id)
     assert_int_equal(
         store->ops->lock(
             store, box->machine,
-            &(struct det_store_lease_change){ .verb = DET_LEASE_LOOK, .name = id }, &image->lock),
+            &(struct det_store_lease_change){ .verb = DET_LEASE_READ, .name = id }, &image->lock),
         0);
 }
 

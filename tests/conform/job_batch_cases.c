@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* job_batch_cases.c - jobs that are put, claimed, renewed and ended many at a time. */
+/* job_batch_cases.c - jobs that are put, claimed, renewed and ended in batches. */
 #include "conform/jobs.h"
 
 #define MANY 12
@@ -77,7 +77,7 @@ static void a_batch_claims_no_more_than_the_queue_has_places(void **state)
     assert_int_equal(batch.claimed, 1);
 }
 
-/* The places of what ends are free for what is claimed with it. */
+/* A batch may claim into the places of the jobs that it ends. */
 static void ends_renewals_and_claims_are_one_transaction(void **state)
 {
     struct box *box = *state;
@@ -118,7 +118,7 @@ static void ends_renewals_and_claims_are_one_transaction(void **state)
     assert_string_equal(find(box, "j1", DET_JOB_FAILED).rows[0].reason, "why");
 }
 
-/* It may find what is due or not; the batch after it that does not leave it does. */
+/* This batch may skip due jobs; the next batch without the flag finds them. */
 static void a_batch_that_leaves_what_is_due_claims_what_is_queued(void **state)
 {
     struct box *box = *state;
@@ -163,7 +163,7 @@ static int refuse_later(void *context, const struct det_job_row *job)
     return note(&refusing->listed, job);
 }
 
-static void what_a_visitor_refuses_is_queued_again_and_what_it_took_is_claimed(void **state)
+static void claims_refused_by_the_visitor_are_queued_again(void **state)
 {
     struct box *box = *state;
     struct refusing refusing = { .left = 2 };
@@ -180,7 +180,7 @@ static void what_a_visitor_refuses_is_queued_again_and_what_it_took_is_claimed(v
     assert_int_equal(claim(box, 100, LONG, "j3").attempts, 1);
 }
 
-static void what_was_never_begun_spends_no_attempt_and_keeps_its_place(void **state)
+static void unstarted_job_costs_no_attempt_and_keeps_its_place(void **state)
 {
     struct box *box = *state;
     struct det_job_end unbegun;
@@ -223,8 +223,8 @@ static void an_id_with_another_task_or_body_is_a_conflict_that_names_the_first_u
     assert_int_equal(list(box, "q", 0, 9).count, 1);
 }
 
-/* One that is not a job, one that is there, one that is in it twice, and others. */
-static void many_are_put_at_once_each_with_its_own_result(void **state)
+/* An invalid job, an existing one, a duplicate, and valid ones. */
+static void batch_put_has_a_result_for_each_job(void **state)
 {
     struct box *box = *state;
     struct det_job_put jobs[] = {
@@ -259,9 +259,9 @@ static const struct CMUnitTest job_batches[] = {
     CASE(a_batch_claims_no_more_than_the_queue_has_places),
     CASE(ends_renewals_and_claims_are_one_transaction),
     CASE(a_batch_that_leaves_what_is_due_claims_what_is_queued),
-    CASE(what_a_visitor_refuses_is_queued_again_and_what_it_took_is_claimed),
-    CASE(what_was_never_begun_spends_no_attempt_and_keeps_its_place),
+    CASE(claims_refused_by_the_visitor_are_queued_again),
+    CASE(unstarted_job_costs_no_attempt_and_keeps_its_place),
     CASE(an_id_with_another_task_or_body_is_a_conflict_that_names_the_first_use),
-    CASE(many_are_put_at_once_each_with_its_own_result),
+    CASE(batch_put_has_a_result_for_each_job),
 };
 const struct group job_batch_cases = GROUP_OF(job_batches);

@@ -48,7 +48,7 @@ static void an_id_is_put_once_per_queue(void **state)
     assert_int_equal(list(box, "other", 0, 9).rows[0].body_size, 4);
 }
 
-static void what_is_not_a_job_is_refused(void **state)
+static void invalid_job_is_refused(void **state)
 {
     struct box *box = *state;
     static const char *const bad[] = { NULL, "", "a\nb", "\xff" };
@@ -135,7 +135,7 @@ static void no_more_of_a_queue_run_than_it_has_places(void **state)
     claim_none(box, 2);
 }
 
-static void what_has_ended_is_never_claimed_again_and_is_forgotten_when_it_is_old(void **state)
+static void ended_job_is_never_claimed_and_is_removed_when_old(void **state)
 {
     struct box *box = *state;
     struct shown a, b;
@@ -166,7 +166,7 @@ static void what_has_ended_is_never_claimed_again_and_is_forgotten_when_it_is_ol
     assert_int_equal(end(box, &b, DET_JOB_DONE, 0), DET_ERR_LOCK_LOST);
 }
 
-static void a_job_waits_for_its_time_and_lets_others_pass(void **state)
+static void delayed_job_waits_and_lets_others_pass(void **state)
 {
     struct box *box = *state;
     struct shown shown;
@@ -186,7 +186,7 @@ static void a_job_waits_for_its_time_and_lets_others_pass(void **state)
     claim(box, 9, LONG, "next");
 }
 
-static void an_attempt_may_ask_for_another_one_and_keeps_its_place(void **state)
+static void delayed_job_keeps_its_place(void **state)
 {
     struct box *box = *state;
     struct shown a;
@@ -211,7 +211,7 @@ static void an_attempt_may_ask_for_another_one_and_keeps_its_place(void **state)
     assert_int_equal(claim(box, 2, LONG, "a").attempts, 3);
 }
 
-static void a_claim_that_lapses_is_claimed_again_and_the_old_one_counts_no_more(void **state)
+static void lapsed_claim_is_granted_again_and_the_old_one_invalid(void **state)
 {
     struct box *box = *state;
     struct shown a, again;
@@ -232,7 +232,7 @@ static void a_claim_that_lapses_is_claimed_again_and_the_old_one_counts_no_more(
     assert_int_equal(end(box, &again, DET_JOB_DONE, 0), 0);
 }
 
-static void only_claims_that_nobody_ended_are_counted_as_lost(void **state)
+static void only_unended_claims_are_counted_as_lost(void **state)
 {
     struct box *box = *state;
     struct shown a;
@@ -256,7 +256,7 @@ static void only_claims_that_nobody_ended_are_counted_as_lost(void **state)
     assert_int_equal(claim(box, 1, LONG, "a").lost, 0);
 }
 
-static void the_end_of_a_lapsed_claim_counts_while_nobody_else_has_it(void **state)
+static void end_of_a_lapsed_claim_is_valid_until_it_is_reclaimed(void **state)
 {
     struct box *box = *state;
     struct shown a;
@@ -293,7 +293,7 @@ static void renewals_keep_a_claim(void **state)
     claim_none(box, 1);
 }
 
-static void a_claim_that_is_refused_by_its_visitor_does_not_stand(void **state)
+static void claim_refused_by_the_visitor_is_undone(void **state)
 {
     struct box *box = *state;
     struct det_job_claim wanted = { "q", 1, LONG };
@@ -305,7 +305,7 @@ static void a_claim_that_is_refused_by_its_visitor_does_not_stand(void **state)
     assert_int_equal(claim(box, 1, LONG, "a").attempts, 1);
 }
 
-static void a_list_is_in_the_order_of_keys_and_goes_on_behind_one(void **state)
+static void list_is_ordered_by_key_and_continues_after_one(void **state)
 {
     struct box *box = *state;
     struct det_job_query query = { .limit = 9 };
@@ -329,7 +329,7 @@ static void a_list_is_in_the_order_of_keys_and_goes_on_behind_one(void **state)
     assert_int_equal(listed.count, 1);
 }
 
-static void a_schedule_is_fired_by_one_of_those_who_saw_it(void **state)
+static void schedule_time_is_fired_by_one_process(void **state)
 {
     struct box *box = *state;
     const struct det_job_ops *ops = ops_of(state);
@@ -362,9 +362,9 @@ static void a_schedule_is_fired_by_one_of_those_who_saw_it(void **state)
     assert_true(schedule.token == 3 && schedule.next_at == 300);
 }
 
-/* Where there is one process, what ran in the one before is free at once; where it is shared, the
- * claim of a node counts when that is gone. */
-static void what_ran_when_a_process_ended_runs_again(void **state)
+/* In a store of one process the jobs of an earlier process are free at once; in a shared store the
+ * claim of a dead node holds until it lapses. */
+static void running_job_of_an_ended_process_runs_again(void **state)
 {
     struct box *box = *state;
     struct shown a;
@@ -458,20 +458,20 @@ static void a_store_for_reading_changes_no_jobs(void **state)
 static const struct CMUnitTest jobs[] = {
     CASE(a_job_is_kept_as_it_was_put),
     CASE(an_id_is_put_once_per_queue),
-    CASE(what_is_not_a_job_is_refused),
+    CASE(invalid_job_is_refused),
     CASE(jobs_are_claimed_in_the_order_in_which_they_were_put),
     CASE(no_more_of_a_queue_run_than_it_has_places),
-    CASE(what_has_ended_is_never_claimed_again_and_is_forgotten_when_it_is_old),
-    CASE(a_job_waits_for_its_time_and_lets_others_pass),
-    CASE(an_attempt_may_ask_for_another_one_and_keeps_its_place),
-    CASE(a_claim_that_lapses_is_claimed_again_and_the_old_one_counts_no_more),
-    CASE(only_claims_that_nobody_ended_are_counted_as_lost),
-    CASE(the_end_of_a_lapsed_claim_counts_while_nobody_else_has_it),
+    CASE(ended_job_is_never_claimed_and_is_removed_when_old),
+    CASE(delayed_job_waits_and_lets_others_pass),
+    CASE(delayed_job_keeps_its_place),
+    CASE(lapsed_claim_is_granted_again_and_the_old_one_invalid),
+    CASE(only_unended_claims_are_counted_as_lost),
+    CASE(end_of_a_lapsed_claim_is_valid_until_it_is_reclaimed),
     CASE(renewals_keep_a_claim),
-    CASE(a_claim_that_is_refused_by_its_visitor_does_not_stand),
-    CASE(a_list_is_in_the_order_of_keys_and_goes_on_behind_one),
-    CASE(a_schedule_is_fired_by_one_of_those_who_saw_it),
-    CASE(what_ran_when_a_process_ended_runs_again),
+    CASE(claim_refused_by_the_visitor_is_undone),
+    CASE(list_is_ordered_by_key_and_continues_after_one),
+    CASE(schedule_time_is_fired_by_one_process),
+    CASE(running_job_of_an_ended_process_runs_again),
     CASE(two_openings_share_the_places_of_a_queue),
     CASE(an_end_needs_the_token_of_the_claim),
     CASE(a_store_for_reading_changes_no_jobs),

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* job_change_cases.c - jobs that are changed by hand, or come from another store. */
+/* job_change_cases.c - manual changes of jobs, and jobs imported from another store. */
 #include "conform/jobs.h"
 
-static void one_that_has_failed_is_put_again_behind_the_others(void **state)
+static void retried_job_is_queued_after_the_others(void **state)
 {
     struct box *box = *state;
     struct shown old, again;
@@ -29,7 +29,7 @@ static void one_that_has_failed_is_put_again_behind_the_others(void **state)
     assert_string_equal(again.reason, "");
     assert_string_equal(again.task, "work");
     assert_int_equal(again.body_size, 4);
-    /* Who had it before has it no more, though it is the first attempt again. */
+    /* The former holder has lost it, although the attempts start from 1 again. */
     assert_int_equal(end(box, &old, DET_JOB_DONE, 0), DET_ERR_LOCK_LOST);
     assert_int_equal(
         det_jobs_renew(box->store, "q", old.key, old.attempts, LONG), DET_ERR_LOCK_LOST);
@@ -37,7 +37,7 @@ static void one_that_has_failed_is_put_again_behind_the_others(void **state)
     assert_int_equal(change(box, DET_JOB_RETRY, "a"), DET_ERR_NOT_FOUND);
 }
 
-static void one_that_waits_can_be_cancelled(void **state)
+static void waiting_job_can_be_cancelled(void **state)
 {
     struct box *box = *state;
     struct listed listed;
@@ -62,8 +62,8 @@ static void one_that_waits_can_be_cancelled(void **state)
     claim_none(box, 2);
 }
 
-/* By whom it ran is gone; the end that comes after all changes nothing. */
-static void one_whose_claim_has_lapsed_can_be_cancelled(void **state)
+/* The holder is dead; its late end changes nothing. */
+static void job_with_a_lapsed_claim_can_be_cancelled(void **state)
 {
     struct box *box = *state;
     struct listed listed;
@@ -100,7 +100,7 @@ static int restore(struct box *box, const struct det_job_row *row)
     return r < 0 ? r : is_new;
 }
 
-static void a_job_of_another_store_is_there_as_it_was_but_for_its_claim(void **state)
+static void imported_job_is_restored_without_its_claim(void **state)
 {
     struct box *box = *state;
     struct det_job_row row = {
@@ -153,7 +153,7 @@ static void a_job_of_another_store_is_there_as_it_was_but_for_its_claim(void **s
     assert_int_equal(change(box, DET_JOB_RETRY, "failed"), 0);
 }
 
-static void what_no_store_could_have_had_is_not_restored(void **state)
+static void invalid_job_row_is_not_restored(void **state)
 {
     struct box *box = *state;
     const struct det_job_row good = { .queue = "q", .id = "a", .task = "work" };
@@ -180,7 +180,7 @@ static void what_no_store_could_have_had_is_not_restored(void **state)
     assert_int_equal(list(box, NULL, 0, 9).count, 0);
 }
 
-static void however_many_have_ended_they_are_forgotten(void **state)
+static void all_ended_jobs_are_removed_whatever_their_number(void **state)
 {
     struct box *box = *state;
     struct det_job_row row = { .queue = "q", .task = "work", .state = DET_JOB_DONE };
@@ -232,7 +232,7 @@ static void jobs_are_listed_newest_first_page_by_page(void **state)
     assert_string_equal(page.rows[0].id, "a");
     assert_int_equal(list_newest(box, "q", page.rows[0].key, 2).count, 0);
     assert_int_equal(list_newest(box, NULL, 0, 9).count, 4);
-    /* Tried again it is the newest. */
+    /* A retried job is the newest. */
     assert_int_equal(
         ops_of(state)->change(
             box->store, &(struct det_job_change){ DET_JOB_RETRY, "q", "a", NULL }),
@@ -254,7 +254,7 @@ static void list_in(struct box *box, struct det_job_query query, const char *exp
     assert_string_equal(ids, expected);
 }
 
-static void lists_by_state_and_by_id_are_in_both_orders(void **state)
+static void jobs_are_listed_by_state_and_id_in_both_orders(void **state)
 {
     struct box *box = *state;
     struct shown run, ended;
@@ -327,14 +327,14 @@ static void schedules_are_listed_by_their_names(void **state)
 }
 
 static const struct CMUnitTest job_changes[] = {
-    CASE(one_that_has_failed_is_put_again_behind_the_others),
-    CASE(one_that_waits_can_be_cancelled),
-    CASE(one_whose_claim_has_lapsed_can_be_cancelled),
-    CASE(a_job_of_another_store_is_there_as_it_was_but_for_its_claim),
-    CASE(what_no_store_could_have_had_is_not_restored),
-    CASE(however_many_have_ended_they_are_forgotten),
+    CASE(retried_job_is_queued_after_the_others),
+    CASE(waiting_job_can_be_cancelled),
+    CASE(job_with_a_lapsed_claim_can_be_cancelled),
+    CASE(imported_job_is_restored_without_its_claim),
+    CASE(invalid_job_row_is_not_restored),
+    CASE(all_ended_jobs_are_removed_whatever_their_number),
     CASE(jobs_are_listed_newest_first_page_by_page),
-    CASE(lists_by_state_and_by_id_are_in_both_orders),
+    CASE(jobs_are_listed_by_state_and_id_in_both_orders),
     CASE(schedules_are_listed_by_their_names),
 };
 const struct group job_change_cases = GROUP_OF(job_changes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs.h - jobs as the cases about them put, claim, end and look at them. */
+/* jobs.h - puts, claims, ends and lists jobs, for the cases about them. */
 #ifndef DET_CONFORM_JOBS_H
 #define DET_CONFORM_JOBS_H
 
@@ -71,7 +71,7 @@ static inline const struct det_job_ops *ops_of(void **state)
     return ((struct box *)*state)->store->ops->jobs;
 }
 
-/* A store that has no jobs has nothing to keep to. */
+/* A store without jobs skips the test. */
 #define NEEDS_JOBS(state)   \
     do {                    \
         if (!ops_of(state)) \
@@ -102,7 +102,7 @@ static inline int claim_of(
     return det_jobs_claim(box->store, &claim, show, ret, ret_next);
 }
 
-/* It must be this one. */
+/* Claims a job, which must be this one. */
 static inline struct shown claim(struct box *box, uint32_t capacity, det_time span, const char *id)
 {
     struct shown shown;
@@ -147,7 +147,7 @@ static inline struct listed list(struct box *box, const char *queue, uint64_t af
     return listed;
 }
 
-/* Until a time by the store's clock has passed, which may be a little behind what we think. */
+/* Waits until a time by the store's clock has passed, which may be a little slow. */
 static inline void wait_past(struct box *box, det_time until)
 {
     box_wait(box, until + (box->sim ? 1 : 50 * DET_MILLISECOND));

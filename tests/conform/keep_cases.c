@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* keep_cases.c - what is there after a store was closed and opened again; who may open it, and how.
- * Stores that are gone with the process pass these by staying open. */
+/* keep_cases.c - the content of a store after it was closed and opened again; permitted openings.
+ * Stores that end with the process pass these by staying open. */
 #include <detent/tool/store.h>
 
 #include "conform/conform.h"
@@ -14,7 +14,7 @@ static void reload(struct box *box, struct subject *subject)
     subject_load(subject);
 }
 
-static void an_instance_goes_on_over_three_sessions(void **state)
+static void instance_continues_over_three_sessions(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -33,7 +33,7 @@ static void an_instance_goes_on_over_three_sessions(void **state)
     free(image);
 }
 
-static void everything_is_as_it_was(void **state)
+static void reopened_store_keeps_everything(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -96,7 +96,7 @@ static void tokens_and_fences_outlive_the_opening(void **state)
         lender_ask(&lease, DET_LEASE_ACQUIRE, "you", 0, DET_HOUR, &ret), DET_ERR_LOCKED);
     assert_string_equal(ret.owner, "me");
     assert_int_equal(lender_ask(&lease, DET_LEASE_RENEW, "me", 1, DET_HOUR, &ret), 0);
-    assert_int_equal(lender_ask(&lock, DET_LEASE_LOOK, NULL, 0, 0, &ret), 0);
+    assert_int_equal(lender_ask(&lock, DET_LEASE_READ, NULL, 0, 0, &ret), 0);
     assert_string_equal(ret.owner, "me");
     draft_init(&draft, subject);
     draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
@@ -113,7 +113,7 @@ static int count_due(void *context, const struct det_store_due *row)
     return 0;
 }
 
-static void mistake_04_deadlines_are_restored_and_not_begun_again(void **state)
+static void loading_restores_stored_deadlines(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -148,7 +148,7 @@ static void a_store_has_an_identity_for_ever(void **state)
     assert_string_equal(det_store_identity(box->store), identity);
 }
 
-static void another_identity_than_the_one_that_was_meant_is_refused(void **state)
+static void unexpected_store_identity_is_refused(void **state)
 {
     struct box *box = *state;
     struct det_store *store = NULL;
@@ -170,7 +170,7 @@ static void another_identity_than_the_one_that_was_meant_is_refused(void **state
     assert_true(error.text[0]);
 }
 
-static void what_must_exist_is_not_made(void **state)
+static void must_exist_does_not_create_a_store(void **state)
 {
     struct box *box = *state;
     struct det_store *store = NULL;
@@ -193,7 +193,7 @@ static void what_must_exist_is_not_made(void **state)
     }
 }
 
-static void what_is_opened_for_reading_is_not_changed(void **state)
+static void read_only_store_is_not_changed(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p"), *reader;
@@ -253,14 +253,10 @@ static void a_reader_sees_what_is_written_meanwhile(void **state)
 }
 
 static const struct CMUnitTest keeps[] = {
-    CASE(an_instance_goes_on_over_three_sessions),
-    CASE(everything_is_as_it_was),
-    CASE(tokens_and_fences_outlive_the_opening),
-    CASE(mistake_04_deadlines_are_restored_and_not_begun_again),
-    CASE(a_store_has_an_identity_for_ever),
-    CASE(another_identity_than_the_one_that_was_meant_is_refused),
-    CASE(what_must_exist_is_not_made),
-    CASE(what_is_opened_for_reading_is_not_changed),
+    CASE(instance_continues_over_three_sessions),  CASE(reopened_store_keeps_everything),
+    CASE(tokens_and_fences_outlive_the_opening),   CASE(loading_restores_stored_deadlines),
+    CASE(a_store_has_an_identity_for_ever),        CASE(unexpected_store_identity_is_refused),
+    CASE(must_exist_does_not_create_a_store),      CASE(read_only_store_is_not_changed),
     CASE(a_reader_sees_what_is_written_meanwhile),
 };
 const struct group keep_cases = GROUP_OF(keeps);

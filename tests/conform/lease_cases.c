@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lease_cases.c - leases by name and the locks of instances: who holds what, until when. Each test
- * is run over both. */
+/* lease_cases.c - leases by name and the locks of instances: holders and ends. Each test runs with
+ * both. */
 #include "conform/conform.h"
 
 #define LONG  DET_HOUR
@@ -29,36 +29,36 @@ uint64_t lender_grant(const struct lender *lender, const char *owner, det_time s
     return lease.token;
 }
 
-static struct det_store_lease look(const struct lender *lender)
+static struct det_store_lease inspect(const struct lender *lender)
 {
     struct det_store_lease lease;
 
-    assert_int_equal(lender_ask(lender, DET_LEASE_LOOK, NULL, 0, 0, &lease), 0);
+    assert_int_equal(lender_ask(lender, DET_LEASE_READ, NULL, 0, 0, &lease), 0);
     return lease;
 }
 
 void lender_lapse(const struct lender *lender)
 {
-    struct det_store_lease lease = look(lender);
+    struct det_store_lease lease = inspect(lender);
     det_time limit = lease.expires_at + 30 * DET_SECOND;
 
     if (lease.owner[0])
         box_wait(lender->box, lease.expires_at - 1);
-    /* What we think is the clock of a shared store may be a little ahead of it. */
-    while (look(lender).owner[0])
+    /* The estimate of a shared store's clock may be a little fast. */
+    while (inspect(lender).owner[0])
         assert_true(box_now(lender->box) < limit);
 }
 
 static void starts_free(const struct lender *lender)
 {
-    struct det_store_lease lease = look(lender);
+    struct det_store_lease lease = inspect(lender);
 
     assert_int_equal(lease.token, 0);
     assert_string_equal(lease.owner, "");
     assert_int_equal(lender_ask(lender, DET_LEASE_RENEW, "a", 1, LONG, &lease), DET_ERR_LOCK_LOST);
     assert_int_equal(lender_ask(lender, DET_LEASE_RENEW, "a", 0, LONG, &lease), DET_ERR_LOCK_LOST);
     assert_int_equal(lender_ask(lender, DET_LEASE_RELEASE, "a", 1, 0, &lease), DET_ERR_LOCK_LOST);
-    assert_int_equal(look(lender).token, 0);
+    assert_int_equal(inspect(lender).token, 0);
 }
 
 static void is_granted_when_it_is_free(const struct lender *lender)
@@ -71,11 +71,11 @@ static void is_granted_when_it_is_free(const struct lender *lender)
     assert_string_equal(lease.owner, "a");
     assert_true(lease.expires_at > before && lease.expires_at >= before + LONG - DET_SECOND);
     assert_true(lease.expires_at <= box_now(lender->box) + LONG + DET_SECOND);
-    assert_true(look(lender).expires_at == lease.expires_at);
-    assert_string_equal(look(lender).owner, "a");
+    assert_true(inspect(lender).expires_at == lease.expires_at);
+    assert_string_equal(inspect(lender).owner, "a");
 }
 
-/* The same owner too: a lock belongs to who opened it, and opening it again waits. */
+/* Also for the same owner: another opening has to wait. */
 static void is_busy_for_everybody_else_and_tells_who_has_it(const struct lender *lender)
 {
     static const char *const others[] = { "b", "a", "" };
@@ -87,19 +87,18 @@ static void is_busy_for_everybody_else_and_tells_who_has_it(const struct lender 
             lender_ask(lender, DET_LEASE_ACQUIRE, others[i], 0, LONG, &lease), DET_ERR_LOCKED);
         assert_string_equal(lease.owner, "a");
         assert_int_equal(lease.token, token);
-        assert_true(lease.expires_at == look(lender).expires_at);
+        assert_true(lease.expires_at == inspect(lender).expires_at);
     }
-    assert_int_equal(look(lender).token, token);
+    assert_int_equal(inspect(lender).token, token);
 }
 
-static void behaviours_63_and_70_can_be_had_by_another_when_it_has_lapsed(
-    const struct lender *lender)
+static void can_be_granted_to_another_after_it_lapses(const struct lender *lender)
 {
     struct det_store_lease lease;
     uint64_t token = lender_grant(lender, "a", SHORT);
 
     lender_lapse(lender);
-    assert_int_equal(look(lender).token, token);
+    assert_int_equal(inspect(lender).token, token);
     assert_int_equal(lender_ask(lender, DET_LEASE_ACQUIRE, "b", 0, LONG, &lease), 0);
     assert_int_equal(lease.token, token + 1);
     assert_string_equal(lease.owner, "b");
@@ -109,7 +108,7 @@ static void behaviours_63_and_70_can_be_had_by_another_when_it_has_lapsed(
     assert_int_equal(lease.token, token + 1);
     assert_int_equal(
         lender_ask(lender, DET_LEASE_RELEASE, "a", token, 0, &lease), DET_ERR_LOCK_LOST);
-    assert_string_equal(look(lender).owner, "b");
+    assert_string_equal(inspect(lender).owner, "b");
 }
 
 static void can_be_released_once(const struct lender *lender)
@@ -137,19 +136,19 @@ static void is_not_released_by_another_token(const struct lender *lender)
         assert_int_equal(
             lender_ask(lender, DET_LEASE_RENEW, "a", other, LONG, &lease), DET_ERR_LOCK_LOST);
     }
-    assert_string_equal(look(lender).owner, "a");
+    assert_string_equal(inspect(lender).owner, "a");
 }
 
 static void renewing_moves_its_end(const struct lender *lender)
 {
     struct det_store_lease lease;
     uint64_t token = lender_grant(lender, "a", LONG);
-    det_time end = look(lender).expires_at;
+    det_time end = inspect(lender).expires_at;
 
     assert_int_equal(lender_ask(lender, DET_LEASE_RENEW, "a", token, 2 * LONG, &lease), 0);
     assert_int_equal(lease.token, token);
     assert_string_equal(lease.owner, "a");
-    assert_true(lease.expires_at > end && look(lender).expires_at == lease.expires_at);
+    assert_true(lease.expires_at > end && inspect(lender).expires_at == lease.expires_at);
     assert_int_equal(lender_ask(lender, DET_LEASE_RENEW, "a", token, LONG, &lease), 0);
     assert_true(lease.expires_at < end + LONG);
 }
@@ -166,18 +165,18 @@ static void cannot_be_renewed_once_released_or_lapsed(const struct lender *lende
     lender_lapse(lender);
     assert_int_equal(
         lender_ask(lender, DET_LEASE_RENEW, "a", token, LONG, &lease), DET_ERR_LOCK_LOST);
-    assert_string_equal(look(lender).owner, "");
+    assert_string_equal(inspect(lender).owner, "");
 }
 
 static void hides_who_had_it_once_it_has_lapsed(const struct lender *lender)
 {
     lender_grant(lender, "a", SHORT);
     lender_lapse(lender);
-    assert_string_equal(look(lender).owner, "");
-    assert_int_equal(look(lender).token, 1);
+    assert_string_equal(inspect(lender).owner, "");
+    assert_int_equal(inspect(lender).token, 1);
 }
 
-/* Whoever gives it up late has done no harm, and is told so once. */
+/* A late release changes nothing, and succeeds once. */
 static void stays_free_when_a_lapsed_one_is_released(const struct lender *lender)
 {
     struct det_store_lease lease;
@@ -188,7 +187,7 @@ static void stays_free_when_a_lapsed_one_is_released(const struct lender *lender
     assert_string_equal(lease.owner, "");
     assert_int_equal(
         lender_ask(lender, DET_LEASE_RELEASE, "a", token, 0, &lease), DET_ERR_LOCK_LOST);
-    assert_string_equal(look(lender).owner, "");
+    assert_string_equal(inspect(lender).owner, "");
     assert_int_equal(lender_grant(lender, "b", LONG), token + 1);
 }
 
@@ -196,7 +195,7 @@ static void renewals_keep_rivals_out(const struct lender *lender)
 {
     struct det_store_lease lease;
     uint64_t token = lender_grant(lender, "a", 10 * DET_SECOND);
-    det_time first_end = look(lender).expires_at;
+    det_time first_end = inspect(lender).expires_at;
 
     for (int i = 0; i < 5; i++) {
         if (lender->box->sim)
@@ -230,7 +229,7 @@ static void of_ten_candidates_one_gets_it(const struct lender *lender)
         granted += lender_ask(lender, DET_LEASE_ACQUIRE, owner, 0, LONG, &lease) == 0;
     }
     assert_int_equal(granted, 1);
-    assert_string_equal(look(lender).owner, "candidate 0");
+    assert_string_equal(inspect(lender).owner, "candidate 0");
 }
 
 static void the_token_only_grows(const struct lender *lender)
@@ -254,7 +253,7 @@ static void the_token_only_grows(const struct lender *lender)
     }
 }
 
-/* Who has the one opening knows that whoever held it is gone, and need not wait for its end. */
+/* The only opening knows that the former holder is dead, and need not wait. */
 static void of_an_earlier_opening_is_free_where_there_is_only_one(const struct lender *lender)
 {
     struct lender again = *lender;
@@ -265,7 +264,7 @@ static void of_an_earlier_opening_is_free_where_there_is_only_one(const struct l
         return;
     box_reopen(again.box);
     again.store = again.box->store;
-    lease = look(&again);
+    lease = inspect(&again);
     assert_string_equal(lease.owner, "");
     assert_int_equal(lease.token, token);
     assert_int_equal(
@@ -280,7 +279,7 @@ static void an_owner_may_have_a_long_name(const struct lender *lender)
     memset(owner, 'o', DET_OWNER_MAX);
     owner[DET_OWNER_MAX] = 0;
     lender_grant(lender, owner, LONG);
-    assert_string_equal(look(lender).owner, owner);
+    assert_string_equal(inspect(lender).owner, owner);
 }
 
 static void over_a_lease(void **state, void (*test)(const struct lender *lender))
@@ -300,22 +299,22 @@ static void over_a_lock(void **state, void (*test)(const struct lender *lender))
     test(&lender);
 }
 
-#define EACH(X)                                                      \
-    X(starts_free)                                                   \
-    X(is_granted_when_it_is_free)                                    \
-    X(is_busy_for_everybody_else_and_tells_who_has_it)               \
-    X(behaviours_63_and_70_can_be_had_by_another_when_it_has_lapsed) \
-    X(can_be_released_once)                                          \
-    X(is_not_released_by_another_token)                              \
-    X(renewing_moves_its_end)                                        \
-    X(cannot_be_renewed_once_released_or_lapsed)                     \
-    X(hides_who_had_it_once_it_has_lapsed)                           \
-    X(stays_free_when_a_lapsed_one_is_released)                      \
-    X(renewals_keep_rivals_out)                                      \
-    X(a_release_lets_the_next_one_in_at_once)                        \
-    X(of_ten_candidates_one_gets_it)                                 \
-    X(the_token_only_grows)                                          \
-    X(of_an_earlier_opening_is_free_where_there_is_only_one)         \
+#define EACH(X)                                              \
+    X(starts_free)                                           \
+    X(is_granted_when_it_is_free)                            \
+    X(is_busy_for_everybody_else_and_tells_who_has_it)       \
+    X(can_be_granted_to_another_after_it_lapses)             \
+    X(can_be_released_once)                                  \
+    X(is_not_released_by_another_token)                      \
+    X(renewing_moves_its_end)                                \
+    X(cannot_be_renewed_once_released_or_lapsed)             \
+    X(hides_who_had_it_once_it_has_lapsed)                   \
+    X(stays_free_when_a_lapsed_one_is_released)              \
+    X(renewals_keep_rivals_out)                              \
+    X(a_release_lets_the_next_one_in_at_once)                \
+    X(of_ten_candidates_one_gets_it)                         \
+    X(the_token_only_grows)                                  \
+    X(of_an_earlier_opening_is_free_where_there_is_only_one) \
     X(an_owner_may_have_a_long_name)
 
 #define BOTH(test)                           \
@@ -342,8 +341,8 @@ static void leases_of_other_names_are_other_leases(void **state)
     assert_int_equal(lender_grant(&a, "x", LONG), 1);
     assert_int_equal(lender_grant(&b, "y", LONG), 1);
     assert_int_equal(lender_grant(&c, "z", LONG), 1);
-    assert_string_equal(look(&a).owner, "x");
-    assert_string_equal(look(&c).owner, "z");
+    assert_string_equal(inspect(&a).owner, "x");
+    assert_string_equal(inspect(&c).owner, "z");
 }
 
 #define TESTS(test) CASE(a_lease_##test), CASE(a_lock_##test),

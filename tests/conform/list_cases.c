@@ -87,7 +87,7 @@ static void instances_come_in_the_order_of_their_ids_byte_by_byte(void **state)
         ids_of(box, (struct det_store_query){ 0 }), "10 9 A B _a a a-1 a.1 a1 a10 a2 a:1 a_1 b ");
 }
 
-static void a_row_says_how_the_instance_stands(void **state)
+static void listed_row_describes_the_instance(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -103,7 +103,7 @@ static void a_row_says_how_the_instance_stands(void **state)
     assert_true(row->moved_at == subject->head.last_transition_at);
 }
 
-static void pages_go_on_behind_the_last_id(void **state)
+static void pages_continue_after_the_last_id(void **state)
 {
     struct box *box = *state;
 
@@ -118,7 +118,7 @@ static void pages_go_on_behind_the_last_id(void **state)
     assert_string_equal(ids_of(box, (struct det_store_query){ .limit = 500 }), "a b c d e ");
 }
 
-static void only_those_in_a_state(void **state)
+static void instances_are_filtered_by_state(void **state)
 {
     struct box *box = *state;
     struct det_store_query query = { .has_state = true, .state = PARCEL_HELD };
@@ -135,7 +135,7 @@ static void only_those_in_a_state(void **state)
     assert_string_equal(ids_of(box, query), "a b c d e ");
 }
 
-static void only_those_that_have_not_moved_for_a_while(void **state)
+static void instances_are_filtered_by_last_transition(void **state)
 {
     struct box *box = *state;
 
@@ -146,7 +146,7 @@ static void only_those_that_have_not_moved_for_a_while(void **state)
     assert_string_equal(ids_of(box, (struct det_store_query){ .moved_before = 99 }), "a b c d e ");
 }
 
-static void only_running_or_only_stopped_ones(void **state)
+static void instances_are_filtered_by_running_or_stopped(void **state)
 {
     struct box *box = *state;
     struct det_store_query all = { .stopped = DET_STORE_STOPPED,
@@ -165,7 +165,7 @@ static void only_running_or_only_stopped_ones(void **state)
 }
 
 /* A driver that cannot tell lists others too. */
-static void those_with_dead_effects_are_not_left_out(void **state)
+static void instances_with_dead_effects_are_listed(void **state)
 {
     struct box *box = *state;
     struct det_store_query query = { .has_dead = true };
@@ -192,7 +192,7 @@ static void those_with_dead_effects_are_not_left_out(void **state)
         assert_int_equal(listed->count, 2);
 }
 
-static void the_answer_of_a_visitor_ends_the_list(void **state)
+static void visitor_result_ends_the_list(void **state)
 {
     struct box *box = *state;
     struct listed listed = { .stop_at = 3 };
@@ -231,13 +231,13 @@ static void pages_find_each_of_many_once(void **state)
 static const struct CMUnitTest lists[] = {
     CASE(an_empty_machine_lists_none),
     CASE(instances_come_in_the_order_of_their_ids_byte_by_byte),
-    CASE(a_row_says_how_the_instance_stands),
-    CASE(pages_go_on_behind_the_last_id),
-    CASE(only_those_in_a_state),
-    CASE(only_those_that_have_not_moved_for_a_while),
-    CASE(only_running_or_only_stopped_ones),
-    CASE(those_with_dead_effects_are_not_left_out),
-    CASE(the_answer_of_a_visitor_ends_the_list),
+    CASE(listed_row_describes_the_instance),
+    CASE(pages_continue_after_the_last_id),
+    CASE(instances_are_filtered_by_state),
+    CASE(instances_are_filtered_by_last_transition),
+    CASE(instances_are_filtered_by_running_or_stopped),
+    CASE(instances_with_dead_effects_are_listed),
+    CASE(visitor_result_ends_the_list),
     CASE(pages_find_each_of_many_once),
 };
 const struct group list_cases = GROUP_OF(lists);

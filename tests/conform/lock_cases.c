@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lock_cases.c - the fence: what a commit may do while somebody holds the instance's lock. */
+/* lock_cases.c - the fence: commits while the lock of the instance is held. */
 #include "conform/conform.h"
 
 static struct lender lock_of(struct subject *subject)
@@ -20,7 +20,7 @@ static int send_under(struct subject *subject, uint64_t fence)
     return draft_commit(&draft);
 }
 
-static void without_a_lock_anybody_writes(void **state)
+static void unlocked_instance_accepts_any_writer(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -64,7 +64,7 @@ static void a_commit_without_events_needs_the_lock_too(void **state)
     assert_int_equal(draft_commit(&draft), 0);
 }
 
-static void once_it_is_released_anybody_writes_again(void **state)
+static void released_lock_admits_any_writer(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -91,7 +91,7 @@ static int add_held(void *context, const struct det_store_listed *row)
     return 0;
 }
 
-static void those_that_are_held_are_listed(void **state)
+static void held_locks_are_listed(void **state)
 {
     struct box *box = *state;
     const struct det_store_ops *ops = box->store->ops;
@@ -124,7 +124,7 @@ static void those_that_are_held_are_listed(void **state)
     assert_string_equal(held.ids[0], "p1");
 }
 
-static void once_it_has_lapsed_anybody_writes_again(void **state)
+static void lapsed_lock_admits_any_writer(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -135,8 +135,8 @@ static void once_it_has_lapsed_anybody_writes_again(void **state)
     assert_int_equal(send_under(subject, 0), 0);
 }
 
-/* Others may have written meanwhile without a lock, and the holder must hear of that. */
-static void a_holder_whose_time_is_over_writes_no_more(void **state)
+/* Others may have written without a lock meanwhile, which the holder must notice. */
+static void holder_of_a_lapsed_lock_cannot_write(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -154,7 +154,7 @@ static void a_holder_whose_time_is_over_writes_no_more(void **state)
     assert_int_equal(subject->head.sequence, 1);
 }
 
-static void mistake_09_no_write_under_an_old_fence_whatever_the_lock_does(void **state)
+static void a_write_with_an_old_fence_is_refused_in_every_state_of_the_lock(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -188,7 +188,7 @@ static void an_instance_that_is_not_there_has_no_lock(void **state)
     struct det_store_lease lease;
 
     subject_start(box, "p");
-    for (int verb = DET_LEASE_ACQUIRE; verb <= DET_LEASE_LOOK; verb++)
+    for (int verb = DET_LEASE_ACQUIRE; verb <= DET_LEASE_READ; verb++)
         assert_int_equal(
             lender_ask(&lock, (enum det_store_lease_verb)verb, "a", 1, DET_HOUR, &lease),
             DET_ERR_NOT_FOUND);
@@ -209,7 +209,7 @@ static void every_instance_has_its_own_lock(void **state)
     assert_int_equal(send_under(two, 1), 0);
 }
 
-static void mistake_10_a_lock_tells_the_sequence_of_its_instance(void **state)
+static void a_granted_lock_reports_the_sequence_of_its_instance(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -227,7 +227,7 @@ static void mistake_10_a_lock_tells_the_sequence_of_its_instance(void **state)
     assert_int_equal(lease.sequence, 3);
     assert_int_equal(lender_ask(&lock, DET_LEASE_RENEW, "a", fence, DET_HOUR, &lease), 0);
     assert_int_equal(lease.sequence, 3);
-    assert_int_equal(lender_ask(&lock, DET_LEASE_LOOK, NULL, 0, 0, &lease), 0);
+    assert_int_equal(lender_ask(&lock, DET_LEASE_READ, NULL, 0, 0, &lease), 0);
     assert_int_equal(lease.sequence, 3);
 }
 
@@ -257,17 +257,17 @@ static void locking_and_writing_do_not_disturb_each_other(void **state)
 }
 
 static const struct CMUnitTest locks[] = {
-    CASE(without_a_lock_anybody_writes),
+    CASE(unlocked_instance_accepts_any_writer),
     CASE(only_the_holder_writes_while_it_is_held),
     CASE(a_commit_without_events_needs_the_lock_too),
-    CASE(once_it_is_released_anybody_writes_again),
-    CASE(those_that_are_held_are_listed),
-    CASE(once_it_has_lapsed_anybody_writes_again),
-    CASE(a_holder_whose_time_is_over_writes_no_more),
-    CASE(mistake_09_no_write_under_an_old_fence_whatever_the_lock_does),
+    CASE(released_lock_admits_any_writer),
+    CASE(held_locks_are_listed),
+    CASE(lapsed_lock_admits_any_writer),
+    CASE(holder_of_a_lapsed_lock_cannot_write),
+    CASE(a_write_with_an_old_fence_is_refused_in_every_state_of_the_lock),
     CASE(an_instance_that_is_not_there_has_no_lock),
     CASE(every_instance_has_its_own_lock),
-    CASE(mistake_10_a_lock_tells_the_sequence_of_its_instance),
+    CASE(a_granted_lock_reports_the_sequence_of_its_instance),
     CASE(locking_and_writing_do_not_disturb_each_other),
 };
 const struct group lock_cases = GROUP_OF(locks);

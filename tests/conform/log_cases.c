@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* log_cases.c - the log: what was committed, in its order, for whoever reads it in pages and goes
- * on where the last one ended. A list that the test keeps itself says what must be in it. */
+/* log_cases.c - the log: all commits in order, read in pages, each from the end of the last one.
+ * The test compares it with a list of its commits. */
 #include <detent/tool/store.h>
 
 #include "conform/conform.h"
@@ -13,7 +13,7 @@
 #define SUBJECTS   6
 #define STEPS      400
 
-/* A row as the test keeps it: what it must be, or what it was. */
+/* A row in the list of the test: expected, or read. */
 struct entry {
     uint64_t position; /* 0: not seen yet */
     char id[16];
@@ -33,7 +33,7 @@ static bool has_log(const struct box *box)
     return box->store->ops->log != NULL;
 }
 
-/* Nothing here is longer than that. */
+/* No text of this suite is longer. */
 static void copy(char target[16], const char *text)
 {
     assert_true(!text || strlen(text) < 16);
@@ -64,7 +64,7 @@ static int add_row(void *context, const struct det_store_logged *row)
     return entries->count == entries->stop_at ? 66 : 0;
 }
 
-/* Page after page, to its end; where that was. */
+/* Reads page by page; returns the end. */
 static uint64_t read_log(
     struct det_store *store, struct det_store_log_query query, struct entries *ret)
 {
@@ -139,7 +139,7 @@ static int check_payloads(void *context, const struct det_store_logged *row)
     return 0;
 }
 
-static void a_row_says_what_happened(void **state)
+static void log_row_describes_the_event(void **state)
 {
     struct box *box = *state;
     struct subject *subject;
@@ -177,7 +177,7 @@ static void a_row_says_what_happened(void **state)
     assert_int_equal(next, log->rows[2].position);
 }
 
-static void the_answer_of_a_visitor_ends_it(void **state)
+static void visitor_result_ends_the_log(void **state)
 {
     struct box *box = *state;
     struct entries entries = { .stop_at = 2 };
@@ -204,7 +204,7 @@ static void the_answer_of_a_visitor_ends_it(void **state)
     assert_string_equal(entries.rows[0].id, "p2");
 }
 
-static void a_budget_ends_it_where_nothing_is_wanted_too(void **state)
+static void log_budget_counts_filtered_rows(void **state)
 {
     struct box *box = *state;
     struct det_store_log_query query = { .id = "p9", .budget = 3 };
@@ -337,7 +337,7 @@ static void prune(struct model_log *model, struct subject *subject, uint64_t up_
     expected->count = kept;
 }
 
-/* The newest rows are gone when it is opened again: their positions must not come back. */
+/* The newest rows were deleted before the reopening: their positions must not be assigned again. */
 static void step_reopen(struct model_log *model)
 {
     for (size_t i = 0; i < SUBJECTS && model->expected.count; i++) {
@@ -387,13 +387,13 @@ static void assert_same(struct entry *expected, const struct entry *found)
 {
     struct entry wanted = *expected;
 
-    /* It keeps the position that it was first seen with. */
+    /* A row keeps its position. */
     if (!wanted.position)
         expected->position = wanted.position = found->position;
     assert_memory_equal(&wanted, found, sizeof wanted);
 }
 
-/* Reads with a query, and compares with what it should be. */
+/* Reads with a query, and compares with the list. */
 static void compare(struct model_log *model, struct det_store_log_query query)
 {
     struct entries *expected = &model->expected, *found = &model->found;
@@ -415,7 +415,7 @@ static void compare(struct model_log *model, struct det_store_log_query query)
     assert_int_equal(at, found->count);
 }
 
-/* What is new has higher positions than all there ever were. */
+/* New rows have higher positions than all earlier ones. */
 static void check_positions(struct model_log *model, size_t known)
 {
     struct entries *expected = &model->expected;
@@ -429,7 +429,7 @@ static void check_positions(struct model_log *model, size_t known)
     }
 }
 
-static void look_at_all(struct model_log *model, uint64_t *seed)
+static void inspect_all(struct model_log *model, uint64_t *seed)
 {
     static const char *const ids[] = { NULL, NULL, "p0", "p3", "nobody" };
     static const char *const states[] = { NULL, NULL, "is_packed", "held", "created" };
@@ -467,7 +467,7 @@ static void the_log_is_what_was_committed_in_its_order(void **state)
     for (int i = 0; has_log(box) && i < STEPS; i++) {
         step(model, &seed);
         if (i % 10 == 9)
-            look_at_all(model, &seed);
+            inspect_all(model, &seed);
         if (i % 50 == 49)
             step_reopen(model);
     }
@@ -475,11 +475,8 @@ static void the_log_is_what_was_committed_in_its_order(void **state)
 }
 
 static const struct CMUnitTest logs[] = {
-    CASE(a_store_in_memory_has_no_log),
-    CASE(the_log_of_an_empty_store_is_empty),
-    CASE(a_row_says_what_happened),
-    CASE(the_answer_of_a_visitor_ends_it),
-    CASE(a_budget_ends_it_where_nothing_is_wanted_too),
-    CASE(the_log_is_what_was_committed_in_its_order),
+    CASE(a_store_in_memory_has_no_log),    CASE(the_log_of_an_empty_store_is_empty),
+    CASE(log_row_describes_the_event),     CASE(visitor_result_ends_the_log),
+    CASE(log_budget_counts_filtered_rows), CASE(the_log_is_what_was_committed_in_its_order),
 };
 const struct group log_cases = GROUP_OF(logs);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* model.c - a commit, decided and done in the plainest way. */
+/* model.c - decides and applies a commit in the simplest way. */
 #include "conform/model.h"
 
 void model_init(struct model *model)

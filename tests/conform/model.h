@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* model.h - a store that is as simple as can be: an image per instance, changed by commits. What a
- * driver answers must be what the model allows, and what it shows must be what the model has. */
+/* model.h - the simplest store: one image per instance, changed by commits. A driver must return a
+ * result that the model permits, and the content of the model. */
 #ifndef DET_CONFORM_MODEL_H
 #define DET_CONFORM_MODEL_H
 
@@ -11,14 +11,13 @@
 #define MODEL_IDS 12 /* event ids that are used: "e0" and so on */
 
 struct model {
-    struct image image; /* its pointers are its own */
+    struct image image; /* owns what it points to */
     bool knows[MODEL_IDS];
     struct det_store_answer answers[MODEL_IDS];
 };
 
 void model_init(struct model *model);
-/* Every refusal that a commit deserves, as bits; 0: it must succeed. A driver may answer any one of
- * them. */
+/* All reasons to refuse a commit, as bits; 0: it must succeed. A driver may return any of them. */
 enum model_refusal {
     MODEL_CONFLICT = 1,
     MODEL_LOCKED = 2,
@@ -29,11 +28,11 @@ enum model_refusal {
 };
 unsigned model_refusals(
     const struct model *model, const struct det_store_commit *commit, det_time now);
-/* The bit of a result. */
+/* Returns the bit of a result. */
 unsigned model_refusal_of(int result);
-/* What a commit that succeeded has done. */
+/* Applies a commit that succeeded. */
 void model_apply(struct model *model, const struct det_store_commit *commit);
-/* What pruning up to a sequence has done; how many events are gone. */
+/* Applies pruning up to a sequence; returns the number of deleted events. */
 uint64_t model_prune(struct model *model, uint64_t sequence);
 
 #endif

@@ -2,8 +2,8 @@
  * Copyright the detent authors */
 
 /* model_cases.c - random commits, locks, prunings and reopenings of a few instances, each step
- * compared with the model. A failure tells the step; CONFORM_SEED in the environment is the seed.
- */
+ * compared with the model. A failure tells the step; CONFORM_SEED in the environment is
+ * the seed. */
 #include "conform/model.h"
 
 #define SUBJECTS 4
@@ -26,7 +26,7 @@ static bool happens(struct play *play, unsigned percent)
     return below(play, 100) < percent;
 }
 
-/* Far enough from now to leave no doubt whether it is due. */
+/* Far enough from now that it is clearly due or not. */
 static det_time some_due(struct play *play)
 {
     return happens(play, 70) ? (det_time)(1 + below(play, 500))
@@ -55,7 +55,7 @@ static void add_events(struct play *play, struct draft *draft)
         draft_data(draft, below(play, 1000));
 }
 
-/* What is taken comes before what is set: the other order is nobody's. */
+/* Takes come before sets, as in the runtime. */
 static void add_timers(struct play *play, struct draft *draft, const struct image *image)
 {
     static const uint16_t all[] = { PARCEL_REMINDER, PARCEL_DEADLINE, DET_STATE_TIMER };
@@ -148,7 +148,7 @@ static void check_image(struct play *play, unsigned number)
     free(image);
 }
 
-static void judge(struct play *play, unsigned number, struct draft *draft)
+static void validate(struct play *play, unsigned number, struct draft *draft)
 {
     struct model *model = play->models[number];
     unsigned refusals = model_refusals(model, &draft->commit, box_now(play->box));
@@ -187,7 +187,7 @@ static void some_commit(struct play *play, unsigned number)
         draft.commit.expected += 1 + below(play, 3);
     if (image->lock.token && happens(play, image->lock.owner[0] ? 60 : 3))
         draft.commit.fence = image->lock.token - (happens(play, 10) ? 1 : 0);
-    judge(play, number, &draft);
+    validate(play, number, &draft);
 }
 
 static void start_again(struct play *play, unsigned number)
@@ -195,7 +195,7 @@ static void start_again(struct play *play, unsigned number)
     struct draft draft;
 
     draft_start(&draft, play->subjects[number]);
-    judge(play, number, &draft);
+    validate(play, number, &draft);
 }
 
 static void some_lock(struct play *play, unsigned number)
@@ -235,8 +235,8 @@ static void some_pruning(struct play *play, unsigned number)
     assert_int_equal(gone, model_prune(model, sequence));
 }
 
-/* The rows of a shared store belong to the opening that set them, until the next one adopts them.
- */
+/* The rows of a shared store belong to the opening that set them, until the next one
+ * adopts them. */
 static void reopen(struct play *play)
 {
     struct box *box = play->box;
@@ -371,11 +371,11 @@ static void play_begin(struct play *play, struct box *box, uint64_t seed)
         assert_non_null(play->models[i]);
         model_init(play->models[i]);
         draft_start(&draft, play->subjects[i]);
-        judge(play, i, &draft);
+        validate(play, i, &draft);
     }
 }
 
-static void random_steps_are_what_the_model_says(void **state)
+static void random_steps_match_the_model(void **state)
 {
     struct box *box = *state;
     const char *seed = getenv("CONFORM_SEED");
@@ -397,6 +397,6 @@ static void random_steps_are_what_the_model_says(void **state)
 }
 
 static const struct CMUnitTest models[] = {
-    CASE(random_steps_are_what_the_model_says),
+    CASE(random_steps_match_the_model),
 };
 const struct group model_cases = GROUP_OF(models);

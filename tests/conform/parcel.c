@@ -152,7 +152,7 @@ bool parcel_data_equal(const struct parcel_data *a, const struct parcel_data *b)
     return det_record_equal(det_machine_data(&parcel_machine), a, b);
 }
 
-/* The text with every `from` as `to`; frees the old one. */
+/* Returns the text with every `from` replaced by `to`; frees the old one. */
 static char *replace(char *text, const char *from, const char *to)
 {
     size_t grown = strlen(text) + 1;

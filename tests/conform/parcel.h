@@ -19,7 +19,7 @@ enum { PARCEL_PRINT_LABEL, PARCEL_TELL_OWNER };
 /* An event of a kind, and data, whose content follows from `number`: equal for equal numbers. */
 struct parcel_event parcel_value(unsigned kind, uint64_t number);
 struct parcel_data parcel_data_value(uint64_t number);
-/* By their fields; NULL is an event of that kind whose payload is zero. */
+/* Compares by fields; NULL is an event of that kind with a zero payload. */
 bool parcel_value_equal(uint16_t kind, const struct parcel_event *a, const struct parcel_event *b);
 bool parcel_data_equal(const struct parcel_data *a, const struct parcel_data *b);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* serve_cases.c - definitions: which ones fit what is stored, and that names count, not numbers. */
+/* serve_cases.c - definitions: those that fit the stored rows, by names, not by numbers. */
 #include <detent/tool/machine.h>
 
 #include "conform/conform.h"
@@ -11,8 +11,8 @@ static bool keeps_definitions(const struct box *box)
     return box->driver->is_kept && !box->driver->is_stand_in;
 }
 
-/* Whether a variant of the definition is served by a new opening: its result. The store is left
- * open with it, and the spec to be closed after it. */
+/* Serves a variant of the definition by a new opening; returns the result. The store stays open,
+ * and the spec must be closed after it. */
 static int serve_variant(
     struct box *box, const char *const *replacements, struct det_spec **ret,
     struct det_error *reterr)
@@ -29,7 +29,7 @@ static int serve_variant(
     return box->store->ops->serve(box->store, det_spec_machine(*ret), reterr);
 }
 
-/* A store that is kept takes every definition that fits; one in memory keeps structs, and takes the
+/* A durable store accepts every definition that fits; a memory store keeps structs, and accepts the
  * same shape only. */
 static void assert_served(struct box *box, int r, const struct det_error *error)
 {
@@ -58,7 +58,7 @@ static void the_same_definition_is_served_again(void **state)
     done_with(box, spec);
 }
 
-static void a_definition_that_has_more_is_served(void **state)
+static void definition_with_additions_is_served(void **state)
 {
     static const char *const more[] = {
         "#define FSM_VERSION 2",
@@ -78,8 +78,8 @@ static void a_definition_that_has_more_is_served(void **state)
     done_with(box, spec);
 }
 
-/* Every list of names in another order: what is stored by name is found by name. */
-static void mistake_16_names_count_and_not_their_numbers(void **state)
+/* Every list of names in another order: rows are stored and found by name. */
+static void a_spec_with_reordered_rows_serves_the_same_store(void **state)
 {
     static const char *const turned[] = {
         "STATE(PACKED,    is_packed)\nSTATE(SHIPPED,   on_its_way)\nSTATE(HELD,      held)",
@@ -120,7 +120,7 @@ static void mistake_16_names_count_and_not_their_numbers(void **state)
     done_with(box, spec);
 }
 
-/* What must be there by the name that the text takes away, and what the refusal must say. */
+/* The stored row whose name is missing, and the text of the refusal. */
 struct missing {
     const char *name;
     const char *const *replacements;
@@ -138,9 +138,8 @@ static void assert_refused(struct box *box, const struct missing *missing)
     done_with(box, spec);
 }
 
-/* The reference stores a hash of where the source of a state stands: with another name there every
- * timer is stale, and deleted. */
-static void hole_16_a_state_with_another_name_in_the_source_is_the_same(void **state)
+/* The stored name of a state is its second argument; the first is the name of its C constant. */
+static void a_renamed_c_constant_keeps_its_stored_state(void **state)
 {
     static const char *const renamed[] = {
         "STATE(PACKED,    is_packed)",
@@ -213,7 +212,7 @@ static void a_definition_without_an_effect_that_has_not_ended_is_refused(void **
     assert_refused(box, &(struct missing){ "print_label", without_label });
 }
 
-static void what_nobody_uses_may_be_missing(void **state)
+static void unused_names_may_be_missing_in_a_definition(void **state)
 {
     static const char *const *const variants[] = { without_held, without_late, without_label };
     struct box *box = *state;
@@ -241,7 +240,7 @@ static void what_nobody_uses_may_be_missing(void **state)
 }
 
 /* The refusal changes nothing: the right definition is served afterwards. */
-static void a_refused_definition_leaves_everything_as_it_was(void **state)
+static void refused_definition_changes_nothing(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -278,7 +277,7 @@ static int see_machine(void *context, const char *name, uint32_t version, const 
     return machines->answer;
 }
 
-static void every_machine_is_told_once(void **state)
+static void every_machine_is_listed_once(void **state)
 {
     static const char *const other[] = { "FSM_NAME parcel", "FSM_NAME crate", NULL };
     struct box *box = *state;
@@ -296,7 +295,7 @@ static void every_machine_is_told_once(void **state)
     done_with(box, spec);
 }
 
-static void the_newest_definition_of_a_machine_is_told(void **state)
+static void newest_definition_of_a_machine_is_listed(void **state)
 {
     static const char *const newer[] = { "#define FSM_VERSION 2", "#define FSM_VERSION 3", NULL };
     struct box *box = *state;
@@ -313,15 +312,15 @@ static void the_newest_definition_of_a_machine_is_told(void **state)
 
 static const struct CMUnitTest serves[] = {
     CASE(the_same_definition_is_served_again),
-    CASE(a_definition_that_has_more_is_served),
-    CASE(mistake_16_names_count_and_not_their_numbers),
-    CASE(hole_16_a_state_with_another_name_in_the_source_is_the_same),
+    CASE(definition_with_additions_is_served),
+    CASE(a_spec_with_reordered_rows_serves_the_same_store),
+    CASE(a_renamed_c_constant_keeps_its_stored_state),
     CASE(a_definition_without_a_state_that_is_in_use_is_refused),
     CASE(a_definition_without_the_event_of_a_timer_is_refused),
     CASE(a_definition_without_an_effect_that_has_not_ended_is_refused),
-    CASE(what_nobody_uses_may_be_missing),
-    CASE(a_refused_definition_leaves_everything_as_it_was),
-    CASE(every_machine_is_told_once),
-    CASE(the_newest_definition_of_a_machine_is_told),
+    CASE(unused_names_may_be_missing_in_a_definition),
+    CASE(refused_definition_changes_nothing),
+    CASE(every_machine_is_listed_once),
+    CASE(newest_definition_of_a_machine_is_listed),
 };
 const struct group serve_cases = GROUP_OF(serves);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* shared_cases.c - two openings of one store: what belongs to which, what the other may do to it,
- * and who takes over. Stores that only one may have open pass these. */
+/* shared_cases.c - two openings of one store: ownership of rows, changes by the other opening, and
+ * takeover. Stores of one process pass these. */
 #include "conform/conform.h"
 
 #include "os/os.h"
 
 #define ROUNDS 20
 
-/* The box's own opening is one node, this is another one; an instance is seen by both. */
+/* The opening of the box is one node, this is another one; both load an instance. */
 struct pair {
     struct box *box;
     struct det_store *other;
@@ -95,7 +95,7 @@ static void an_effect_is_set_in_place_of_another_nodes(void **state)
     pair_end(&pair);
 }
 
-static void what_one_commits_the_other_finds(void **state)
+static void commit_of_one_opening_is_visible_to_the_other(void **state)
 {
     struct pair pair;
 
@@ -111,7 +111,7 @@ static void what_one_commits_the_other_finds(void **state)
     pair_end(&pair);
 }
 
-static void whoever_is_behind_is_told_where_the_instance_stands(void **state)
+static void stale_commit_reports_the_actual_sequence(void **state)
 {
     struct pair pair;
     struct draft draft;
@@ -190,7 +190,7 @@ static int see_deferred(void *context, const struct det_store_deferred *row)
     return 0;
 }
 
-/* How many of the rows are another node's. */
+/* Returns the number of rows of another node. */
 static unsigned foreign_rows(struct box *box, struct det_store *store)
 {
     struct seen seen = { 0 };
@@ -218,7 +218,7 @@ static void rows_belong_to_the_node_that_set_them(void **state)
     pair_end(&pair);
 }
 
-/* The result of a commit of the other node with one change. */
+/* Commits one change by the other node; returns the result. */
 static int change_there(struct pair *pair, enum det_store_change_kind kind, bool is_timer)
 {
     struct draft draft;
@@ -232,7 +232,7 @@ static int change_there(struct pair *pair, enum det_store_change_kind kind, bool
     return draft_commit(&draft);
 }
 
-static void only_its_owner_takes_a_row(void **state)
+static void only_the_owner_can_take_a_row(void **state)
 {
     struct pair pair;
 
@@ -246,7 +246,7 @@ static void only_its_owner_takes_a_row(void **state)
     pair_end(&pair);
 }
 
-static void anybody_may_clear_or_replace_a_timer(void **state)
+static void any_node_may_clear_or_replace_a_timer(void **state)
 {
     struct pair pair;
 
@@ -261,7 +261,7 @@ static void anybody_may_clear_or_replace_a_timer(void **state)
     pair_end(&pair);
 }
 
-static void a_dead_effect_is_anybodys_and_belongs_to_who_revives_it(void **state)
+static void dead_effect_belongs_to_the_node_that_revives_it(void **state)
 {
     struct pair pair;
     struct draft draft;
@@ -279,7 +279,7 @@ static void a_dead_effect_is_anybodys_and_belongs_to_who_revives_it(void **state
     pair_end(&pair);
 }
 
-static void nothing_is_adopted_from_a_node_that_lives(void **state)
+static void rows_of_a_live_node_are_not_adopted(void **state)
 {
     struct pair pair;
 
@@ -291,7 +291,7 @@ static void nothing_is_adopted_from_a_node_that_lives(void **state)
     pair_end(&pair);
 }
 
-/* Gives up the lease of the box's own node, as if its time were over. */
+/* Releases the lease of the box's node, as if it had lapsed. */
 static void leave(struct pair *pair)
 {
     struct det_store *store = pair->box->store;
@@ -326,7 +326,7 @@ static void rows_of_a_node_that_is_gone_are_adopted_first_due_first(void **state
     pair_end(&pair);
 }
 
-static void a_node_that_comes_back_takes_nothing_that_was_adopted(void **state)
+static void returning_node_cannot_take_adopted_rows(void **state)
 {
     struct pair pair;
     struct draft draft;
@@ -375,8 +375,8 @@ struct rival {
     int result;
 };
 
-/* Sends until it has been through as often as it should, loading again after each conflict. Nothing
- * is asserted here but by what subject_load() asserts. */
+/* Sends the required number of events, with a load after each conflict. Only subject_load() asserts
+ * on this thread. */
 static void send_as_rival(void *argument)
 {
     struct rival *rival = argument;
@@ -399,7 +399,7 @@ static void send_as_rival(void *argument)
     }
 }
 
-static void rivals_never_write_at_the_same_place(void **state)
+static void concurrent_writers_never_store_the_same_sequence(void **state)
 {
     struct pair pair;
     struct rival rivals[2] = { 0 };
@@ -435,7 +435,7 @@ static uint64_t nodes_of(struct det_store *store)
     return count;
 }
 
-/* Nobody serves a store in which no lease of another node is held. */
+/* A store without leases of other nodes is not served. */
 static void nodes_are_counted_by_their_leases(void **state)
 {
     struct box *box = *state;
@@ -454,25 +454,25 @@ static void nodes_are_counted_by_their_leases(void **state)
     assert_int_equal(lender_ask(&node, DET_LEASE_RELEASE, "another", token, 0, &lease), 0);
     assert_int_equal(nodes_of(pair.other), before);
     pair_end(&pair);
-    /* Who asks does not count: alone, there is none. */
+    /* The caller does not count: a single node finds 0. */
     assert_int_equal(nodes_of(box->store), 0);
 }
 
 static const struct CMUnitTest shared[] = {
     CASE(every_opening_is_a_node_of_its_own),
-    CASE(what_one_commits_the_other_finds),
+    CASE(commit_of_one_opening_is_visible_to_the_other),
     CASE(an_effect_is_set_in_place_of_another_nodes),
-    CASE(whoever_is_behind_is_told_where_the_instance_stands),
+    CASE(stale_commit_reports_the_actual_sequence),
     CASE(an_event_id_is_known_to_all),
     CASE(rows_belong_to_the_node_that_set_them),
-    CASE(only_its_owner_takes_a_row),
-    CASE(anybody_may_clear_or_replace_a_timer),
-    CASE(a_dead_effect_is_anybodys_and_belongs_to_who_revives_it),
-    CASE(nothing_is_adopted_from_a_node_that_lives),
+    CASE(only_the_owner_can_take_a_row),
+    CASE(any_node_may_clear_or_replace_a_timer),
+    CASE(dead_effect_belongs_to_the_node_that_revives_it),
+    CASE(rows_of_a_live_node_are_not_adopted),
     CASE(rows_of_a_node_that_is_gone_are_adopted_first_due_first),
-    CASE(a_node_that_comes_back_takes_nothing_that_was_adopted),
+    CASE(returning_node_cannot_take_adopted_rows),
     CASE(a_lock_is_a_lock_for_all_nodes),
     CASE(nodes_are_counted_by_their_leases),
-    CASE(rivals_never_write_at_the_same_place),
+    CASE(concurrent_writers_never_store_the_same_sequence),
 };
 const struct group shared_cases = GROUP_OF(shared);

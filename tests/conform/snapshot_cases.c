@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* snapshot_cases.c - snapshots, and what may be deleted behind them. */
+/* snapshot_cases.c - snapshots, and the events before them, which may be deleted. */
 #include "conform/conform.h"
 
 static uint64_t prune(struct subject *subject, uint64_t sequence)
@@ -22,7 +22,7 @@ static void snapshot(struct subject *subject)
     assert_int_equal(draft_commit(&draft), 0);
 }
 
-/* Five events: packed, held and on its way, with data of its own. */
+/* Five events, with data that change. */
 static struct subject *five(struct box *box)
 {
     struct subject *subject = subject_start(box, "p");
@@ -39,7 +39,7 @@ static struct subject *five(struct box *box)
     return subject;
 }
 
-/* The snapshot is what the instance was in this image. */
+/* Asserts that the snapshot equals the instance in this image. */
 static void assert_snapshot_of(const struct image *image, const struct image *then)
 {
     const struct det_store_loaded *a = &image->snapshot.loaded, *b = &then->loaded;
@@ -58,7 +58,7 @@ static void assert_snapshot_of(const struct image *image, const struct image *th
     assert_true(parcel_data_equal(&image->snapshot_data, &then->data));
 }
 
-static void there_is_none_until_one_is_taken(void **state)
+static void no_snapshot_exists_until_one_is_taken(void **state)
 {
     struct box *box = *state;
     struct subject *subject = five(box);
@@ -71,7 +71,7 @@ static void there_is_none_until_one_is_taken(void **state)
     assert_int_equal(box->store->ops->snapshot(box->store, subject->instance, &ret), 0);
 }
 
-static void a_snapshot_is_the_head_as_it_was(void **state)
+static void snapshot_equals_the_head_when_taken(void **state)
 {
     struct box *box = *state;
     struct subject *subject = five(box);
@@ -140,9 +140,9 @@ static void a_second_snapshot_replaces_the_first(void **state)
     free(image);
 }
 
-/* Whoever still believes in sequence 5 may be refused, or the snapshot be that of the true head;
- * but it is never of the one with a state or data of the other, and never older than the last. */
-static void mistake_12_a_snapshot_is_never_torn_nor_older_than_the_last(void **state)
+/* A writer that expects sequence 5 may be refused, or the snapshot has the real head; but it never
+ * mixes both, and is never older than the last one. */
+static void a_snapshot_is_atomic_and_replaces_only_older_ones(void **state)
 {
     struct box *box = *state;
     struct subject *subject = five(box), old = *subject;
@@ -165,7 +165,7 @@ static void mistake_12_a_snapshot_is_never_torn_nor_older_than_the_last(void **s
     free(image);
 }
 
-static void mistake_12_a_stale_snapshot_is_not_the_first_one_either(void **state)
+static void a_stale_commit_stores_no_outdated_snapshot(void **state)
 {
     struct box *box = *state;
     struct subject *subject = five(box), old = *subject;
@@ -187,7 +187,7 @@ static void mistake_12_a_stale_snapshot_is_not_the_first_one_either(void **state
     free(image);
 }
 
-static void a_damaged_snapshot_is_told_and_does_not_count(void **state)
+static void damaged_snapshot_is_reported_and_ignored(void **state)
 {
     struct box *box = *state;
     struct subject *subject = five(box);
@@ -223,7 +223,7 @@ static void without_a_snapshot_nothing_is_deleted(void **state)
     free(after);
 }
 
-static void what_is_up_to_the_sequence_goes_and_the_rest_stays(void **state)
+static void prune_deletes_events_up_to_the_sequence(void **state)
 {
     struct box *box = *state;
     struct subject *subject = five(box);
@@ -244,7 +244,7 @@ static void what_is_up_to_the_sequence_goes_and_the_rest_stays(void **state)
     free(after);
 }
 
-static void nothing_behind_the_snapshot_is_deleted(void **state)
+static void events_after_the_snapshot_are_not_deleted(void **state)
 {
     struct box *box = *state;
     struct subject *subject = five(box);
@@ -260,7 +260,7 @@ static void nothing_behind_the_snapshot_is_deleted(void **state)
     free(image);
 }
 
-static void mistake_11_the_sequence_goes_on_when_all_events_are_gone(void **state)
+static void the_sequence_continues_after_all_events_are_pruned(void **state)
 {
     struct box *box = *state;
     struct subject *subject = five(box);
@@ -290,7 +290,7 @@ static void mistake_11_the_sequence_goes_on_when_all_events_are_gone(void **stat
     free(image);
 }
 
-static void rows_that_have_not_ended_outlive_the_events_that_made_them(void **state)
+static void pending_rows_outlive_their_pruned_events(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -316,18 +316,18 @@ static void rows_that_have_not_ended_outlive_the_events_that_made_them(void **st
 }
 
 static const struct CMUnitTest snapshots[] = {
-    CASE(there_is_none_until_one_is_taken),
-    CASE(a_snapshot_is_the_head_as_it_was),
+    CASE(no_snapshot_exists_until_one_is_taken),
+    CASE(snapshot_equals_the_head_when_taken),
     CASE(a_snapshot_is_taken_in_the_commit_of_an_event),
     CASE(an_instance_may_be_snapshot_at_its_start),
     CASE(a_second_snapshot_replaces_the_first),
-    CASE(mistake_12_a_snapshot_is_never_torn_nor_older_than_the_last),
-    CASE(mistake_12_a_stale_snapshot_is_not_the_first_one_either),
-    CASE(a_damaged_snapshot_is_told_and_does_not_count),
+    CASE(a_snapshot_is_atomic_and_replaces_only_older_ones),
+    CASE(a_stale_commit_stores_no_outdated_snapshot),
+    CASE(damaged_snapshot_is_reported_and_ignored),
     CASE(without_a_snapshot_nothing_is_deleted),
-    CASE(what_is_up_to_the_sequence_goes_and_the_rest_stays),
-    CASE(nothing_behind_the_snapshot_is_deleted),
-    CASE(mistake_11_the_sequence_goes_on_when_all_events_are_gone),
-    CASE(rows_that_have_not_ended_outlive_the_events_that_made_them),
+    CASE(prune_deletes_events_up_to_the_sequence),
+    CASE(events_after_the_snapshot_are_not_deleted),
+    CASE(the_sequence_continues_after_all_events_are_pruned),
+    CASE(pending_rows_outlive_their_pruned_events),
 };
 const struct group snapshot_cases = GROUP_OF(snapshots);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* start_cases.c - what an instance began with: kept as long as its first event is, and part of what
- * the chain of its events proves. */
+/* start_cases.c - the start of an instance: stored as long as its first event, and covered by the
+ * chain of its events. */
 #include "conform/conform.h"
 
 static int ask(struct subject *subject, struct parcel_data *data, struct det_store_start *ret)
@@ -34,7 +34,7 @@ static struct subject *three(struct box *box, const char *id)
     return subject;
 }
 
-static void what_it_began_with_is_kept_whatever_follows(void **state)
+static void start_is_kept_whatever_follows(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -56,7 +56,7 @@ static void what_it_began_with_is_kept_whatever_follows(void **state)
     }
 }
 
-static void what_is_not_known_is_not_told(void **state)
+static void unknown_start_is_not_returned(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_new(box, "p");
@@ -69,7 +69,7 @@ static void what_is_not_known_is_not_told(void **state)
     subject_move(subject, PARCEL_PACK, PARCEL_PACKED);
     box_reopen(box);
     assert_has_none(subject_find(box, box->store, "p"));
-    /* One that comes with a past has begun before. */
+    /* An instance with a history has an unknown start. */
     subject = subject_new(box, "q");
     draft_start(&draft, subject);
     draft.head.sequence = 7;
@@ -78,7 +78,7 @@ static void what_is_not_known_is_not_told(void **state)
     assert_has_none(subject);
 }
 
-static void it_goes_with_the_first_event(void **state)
+static void start_is_pruned_with_the_first_event(void **state)
 {
     struct box *box = *state;
     struct subject *subject = three(box, "p");
@@ -110,7 +110,7 @@ static int note_finding(void *context, const struct det_store_finding *row)
     return 0;
 }
 
-static void the_check_finds_a_start_that_is_not_the_one_there_was(void **state)
+static void the_check_finds_a_start_that_was_changed(void **state)
 {
     static const char *const damages[] = {
         "UPDATE @starts SET state = 'packed'",
@@ -143,9 +143,9 @@ static void the_check_finds_a_start_that_is_not_the_one_there_was(void **state)
 }
 
 static const struct CMUnitTest starts[] = {
-    CASE(what_it_began_with_is_kept_whatever_follows),
-    CASE(what_is_not_known_is_not_told),
-    CASE(it_goes_with_the_first_event),
-    CASE(the_check_finds_a_start_that_is_not_the_one_there_was),
+    CASE(start_is_kept_whatever_follows),
+    CASE(unknown_start_is_not_returned),
+    CASE(start_is_pruned_with_the_first_event),
+    CASE(the_check_finds_a_start_that_was_changed),
 };
 const struct group start_cases = GROUP_OF(starts);

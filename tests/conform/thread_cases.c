@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* thread_cases.c - many at once: instances of their own from many threads, and what only one may
- * have. In a simulated world the threads are its fibers, and the seed says who goes first. */
+/* thread_cases.c - concurrency: separate instances from many threads, and resources with one
+ * holder. In a simulated world the threads are fibers, in the order of the seed. */
 #include <detent/tool/store.h>
 
 #include "conform/conform.h"
@@ -87,7 +87,7 @@ static void start_the_same(void *argument)
     worker->result = draft_commit(&draft);
 }
 
-static void of_many_starts_of_one_id_one_succeeds(void **state)
+static void one_of_many_starts_of_an_id_succeeds(void **state)
 {
     struct box *box = *state;
     struct worker workers[THREADS];
@@ -122,7 +122,7 @@ static void be_candidate(void *argument)
     worker->result = lender_ask(&lender, DET_LEASE_ACQUIRE, owner, 0, DET_HOUR, &lease);
 }
 
-static void of_ten_candidates_at_once_one_gets_it(void **state)
+static void one_of_ten_concurrent_candidates_gets_the_lease(void **state)
 {
     struct box *box = *state;
     struct worker workers[10];
@@ -173,7 +173,7 @@ static void look_around(void *argument)
     }
 }
 
-static void write_or_look(void *argument)
+static void write_or_check(void *argument)
 {
     struct worker *worker = argument;
 
@@ -183,7 +183,7 @@ static void write_or_look(void *argument)
         write_mine(worker);
 }
 
-static void others_may_look_while_many_write(void **state)
+static void reads_are_allowed_while_many_write(void **state)
 {
     struct box *box = *state;
     struct worker workers[THREADS];
@@ -196,12 +196,12 @@ static void others_may_look_while_many_write(void **state)
                                       .number = i,
                                       .subject = i ? subject_start(box, id) : NULL };
     }
-    run_all(box, workers, THREADS, write_or_look);
+    run_all(box, workers, THREADS, write_or_check);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(workers[i].result, 0);
 }
 
-/* The log, read while it is written: what came, in its order. */
+/* The log, read while it is written. */
 struct tail {
     struct det_store *store;
     uint64_t after, last;
@@ -243,9 +243,8 @@ static void write_or_read(void *argument)
         read_tail(worker->tail);
 }
 
-/* Through an opening for reading, where there can be one; and where there can be several that
- * write, through two. */
-static void who_reads_the_log_meanwhile_misses_nothing_and_meets_nothing_twice(void **state)
+/* Through an opening for reading, and through two openings for writing, where supported. */
+static void concurrent_log_reader_misses_and_repeats_nothing(void **state)
 {
     struct box *box = *state;
     struct worker workers[THREADS];
@@ -285,9 +284,9 @@ static void who_reads_the_log_meanwhile_misses_nothing_and_meets_nothing_twice(v
 
 static const struct CMUnitTest threads[] = {
     CASE(instances_are_written_from_many_threads_at_once),
-    CASE(of_many_starts_of_one_id_one_succeeds),
-    CASE(of_ten_candidates_at_once_one_gets_it),
-    CASE(others_may_look_while_many_write),
-    CASE(who_reads_the_log_meanwhile_misses_nothing_and_meets_nothing_twice),
+    CASE(one_of_many_starts_of_an_id_succeeds),
+    CASE(one_of_ten_concurrent_candidates_gets_the_lease),
+    CASE(reads_are_allowed_while_many_write),
+    CASE(concurrent_log_reader_misses_and_repeats_nothing),
 };
 const struct group thread_cases = GROUP_OF(threads);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* timer_cases.c - timers in a commit: set, cleared, and taken by whoever fires them. */
+/* timer_cases.c - timers in a commit: set, cleared, and taken when they fire. */
 #include "conform/conform.h"
 
 static int take_timer(struct subject *subject, uint16_t timer, det_time due, uint64_t visit)
@@ -54,7 +54,7 @@ static void a_timer_is_given_back_as_it_was_set(void **state)
     free(image);
 }
 
-static void setting_again_replaces_and_instances_are_independent(void **state)
+static void setting_a_timer_again_replaces_it(void **state)
 {
     struct box *box = *state;
     struct subject *one = subject_start(box, "one"), *two = subject_start(box, "two");
@@ -75,7 +75,7 @@ static void setting_again_replaces_and_instances_are_independent(void **state)
     free(image);
 }
 
-static void clearing_takes_it_away_and_is_harmless_without_one(void **state)
+static void clearing_a_timer_removes_it_and_may_be_repeated(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -97,7 +97,7 @@ static void clearing_takes_it_away_and_is_harmless_without_one(void **state)
     free(image);
 }
 
-static void a_timer_is_taken_only_just_as_it_is(void **state)
+static void a_timer_fires_only_with_its_stored_deadline_and_visit(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -117,7 +117,7 @@ static void a_timer_is_taken_only_just_as_it_is(void **state)
     assert_int_equal(take_timer(subject, PARCEL_REMINDER, 10, 1), 0);
 }
 
-static void behaviours_46_and_47_a_timer_is_taken_once_and_is_gone(void **state)
+static void a_timer_is_deleted_by_the_commit_that_fires_it(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -133,7 +133,7 @@ static void behaviours_46_and_47_a_timer_is_taken_once_and_is_gone(void **state)
     free(image);
 }
 
-static void a_timer_that_is_not_due_is_early_and_stays(void **state)
+static void timer_taken_too_early_is_kept(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -158,14 +158,14 @@ static void a_timer_is_taken_when_its_time_has_come(void **state)
 
     subject_set_timer(subject, DET_STATE_TIMER, due);
     box_wait(box, due - 1);
-    /* What we think is the clock of a shared store may be a little ahead of it. */
+    /* The estimate of a shared store's clock may be a little fast. */
     do
         r = take_timer(subject, DET_STATE_TIMER, due, 1);
     while (r == DET_ERR_EARLY && !box->sim && box_now(box) < limit);
     assert_int_equal(r, 0);
 }
 
-static void a_stay_leaves_the_timers_alone(void **state)
+static void a_stay_keeps_the_timers(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -182,7 +182,7 @@ static void a_stay_leaves_the_timers_alone(void **state)
     assert_int_equal(take_timer(subject, DET_STATE_TIMER, 10, 1), 0);
 }
 
-/* What becomes of a timer that is there, due at 1, when one commit changes it twice. */
+/* Changes an existing timer, due at 1, twice in one commit; returns its due time. */
 static det_time change_twice(
     struct box *box, enum det_store_change_kind first, enum det_store_change_kind second)
 {
@@ -217,7 +217,7 @@ static void changes_are_applied_in_their_order(void **state)
     assert_int_equal(change_twice(box, DET_STORE_CLEAR, DET_STORE_CLEAR), 0);
 }
 
-static void several_timers_are_taken_together_or_not_at_all(void **state)
+static void several_timers_are_taken_atomically(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -241,7 +241,7 @@ static void several_timers_are_taken_together_or_not_at_all(void **state)
     free(image);
 }
 
-/* An attempt has failed; the result of saying so. */
+/* Stores a failed attempt; returns the result. */
 static int update_timer(
     struct subject *subject, det_time due, uint32_t attempts, det_time next, bool is_dead)
 {
@@ -264,7 +264,7 @@ static int note_due(void *context, const struct det_store_due *row)
     return 0;
 }
 
-/* When a timer is due next; 0: none is. */
+/* Returns the due time of the next timer; 0: none. */
 static det_time first_due(struct box *box)
 {
     const struct det_store_due_query query = { .before = DET_NEVER - 1, .limit = 1 };
@@ -292,7 +292,7 @@ static unsigned count_dead(struct box *box)
     return count;
 }
 
-static void a_timer_that_was_fired_in_vain_is_due_later_and_keeps_its_attempts(void **state)
+static void failed_timer_is_due_later_with_its_attempts(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -325,7 +325,7 @@ static void a_timer_that_was_fired_in_vain_is_due_later_and_keeps_its_attempts(v
     assert_true(first_due(box) == 20);
 }
 
-static void a_dead_timer_is_there_but_never_due_until_it_is_retried(void **state)
+static void dead_timer_is_not_due_until_it_is_retried(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -376,17 +376,17 @@ static void a_dead_timer_is_cleared_and_replaced_like_any(void **state)
 
 static const struct CMUnitTest timers[] = {
     CASE(a_timer_is_given_back_as_it_was_set),
-    CASE(setting_again_replaces_and_instances_are_independent),
-    CASE(clearing_takes_it_away_and_is_harmless_without_one),
-    CASE(a_timer_is_taken_only_just_as_it_is),
-    CASE(behaviours_46_and_47_a_timer_is_taken_once_and_is_gone),
-    CASE(a_timer_that_is_not_due_is_early_and_stays),
+    CASE(setting_a_timer_again_replaces_it),
+    CASE(clearing_a_timer_removes_it_and_may_be_repeated),
+    CASE(a_timer_fires_only_with_its_stored_deadline_and_visit),
+    CASE(a_timer_is_deleted_by_the_commit_that_fires_it),
+    CASE(timer_taken_too_early_is_kept),
     CASE(a_timer_is_taken_when_its_time_has_come),
-    CASE(a_stay_leaves_the_timers_alone),
+    CASE(a_stay_keeps_the_timers),
     CASE(changes_are_applied_in_their_order),
-    CASE(several_timers_are_taken_together_or_not_at_all),
-    CASE(a_timer_that_was_fired_in_vain_is_due_later_and_keeps_its_attempts),
-    CASE(a_dead_timer_is_there_but_never_due_until_it_is_retried),
+    CASE(several_timers_are_taken_atomically),
+    CASE(failed_timer_is_due_later_with_its_attempts),
+    CASE(dead_timer_is_not_due_until_it_is_retried),
     CASE(a_dead_timer_is_cleared_and_replaced_like_any),
 };
 const struct group timer_cases = GROUP_OF(timers);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* trace_cases.c - the trace that a sender was in: events have it where they are kept, and effects
- * until they have ended. */
+/* trace_cases.c - the trace context of a sender: stored with events, and with effects until they
+ * have ended. */
 #include <detent/tool/store.h>
 
 #include "conform/conform.h"
@@ -91,7 +91,7 @@ static int check_first(void *context, const struct det_store_logged *row)
     return 0;
 }
 
-static void of_many_in_one_call_each_has_its_own(void **state)
+static void each_commit_of_one_call_has_its_own_trace(void **state)
 {
     struct box *box = *state;
     struct det_trace_context traces[MANY];
@@ -157,7 +157,7 @@ static void update_all(struct subject *subject, bool is_dead)
     assert_int_equal(draft_commit(&draft), 0);
 }
 
-static void effects_keep_theirs_dead_or_alive(void **state)
+static void effects_keep_their_trace_dead_or_alive(void **state)
 {
     struct box *box = *state;
     struct subject *subject = subject_start(box, "p");
@@ -193,7 +193,7 @@ static void effects_keep_theirs_dead_or_alive(void **state)
 
 static const struct CMUnitTest traces[] = {
     CASE(events_have_the_traces_of_their_senders),
-    CASE(of_many_in_one_call_each_has_its_own),
-    CASE(effects_keep_theirs_dead_or_alive),
+    CASE(each_commit_of_one_call_has_its_own_trace),
+    CASE(effects_keep_their_trace_dead_or_alive),
 };
 const struct group trace_cases = GROUP_OF(traces);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* walk_cases.c - visitors that use the store themselves, which has one connection to read with: a
- * walk that kept it would wait for itself. The stand-in for tests holds its server while it walks,
- * and is left out. */
+/* walk_cases.c - visitors that call the store, which has one connection for reading: a walk that
+ * kept it would wait for itself. The stand-in for tests locks its server during a walk, and is
+ * omitted. */
 #include "conform/conform.h"
 
 #define MANY 1200u

@@ -67,10 +67,10 @@ test("a tab that does not share its token keeps it from reloads and other tabs",
 test("what needs attention is counted truly, and grouped by reason", async () => {
     await session(async ({ mock, page }) => {
         const overview = mock.world.overview.bind(mock.world);
-        const why = "given up after 8 attempts: HTTP 503: the bank is closed";
+        const why = "failed after 8 attempts: HTTP 503: the bank is closed";
         mock.world.overview = () => ({
             ...overview(),
-            stuck: [["charge_card", 100, why], ["send_mail", 40, why], ["charge_card", 6, "given up after 1 attempt: declined"]].map(([name, count, text]) => ({ about: "effect", name, machine: "order", id: "o-1", ids: ["o-1", "o-2", "o-3"], count, why: text })),
+            stuck: [["charge_card", 100, why], ["send_mail", 40, why], ["charge_card", 6, "failed after 1 attempt: declined"]].map(([name, count, text]) => ({ about: "effect", name, machine: "order", id: "o-1", ids: ["o-1", "o-2", "o-3"], count, why: text })),
             stuck_total: 166,
             stuck_capped: true,
         });
@@ -270,7 +270,7 @@ test("empty states say what to do", async () => {
             // tests/console/snippets.test.mjs runs these.
             assert.deepEqual(shown, new Set(Object.values(SNIPPETS)));
             for (const place of ["/timers", "/effects", "/journal"]) {
-                mock.faults.set(`/v1/${place === "/journal" ? "log" : place.slice(1)}`, { status: 501, code: "UNSUPPORTED", text: "there is no store here" });
+                mock.faults.set(`/v1/${place === "/journal" ? "log" : place.slice(1)}`, { status: 501, code: "UNSUPPORTED", text: "no store is configured: this detent serves no machine" });
                 await go(page, "/");
                 await go(page, place);
                 await page.locator(".snippet").getByText("job/job.fsm").waitFor();

@@ -173,7 +173,7 @@ export class Mock {
 
     workers(parts, query, limit) {
         const { workers } = this.world;
-        if (!workers) throw fail(501, "UNSUPPORTED", "this detent up has no workers; a section 'workers' of detent.yaml has them");
+        if (!workers) throw fail(501, "UNSUPPORTED", "this detent up has no workers; add a section 'workers' to detent.yaml");
         if (parts[1] === undefined) return workers.page(query, limit);
         const item = workers.find(parts[1]);
         if (!item) throw fail(404, "NOT_FOUND", `there is no worker '${parts[1]}'`);
@@ -318,7 +318,7 @@ export class Mock {
 
     deltas(request, response) {
         const { workers } = this.world;
-        if (!workers) throw fail(501, "UNSUPPORTED", "there is no store here, and so no worker is on record");
+        if (!workers) throw fail(501, "UNSUPPORTED", "no store is configured, so no worker is stored");
         const send = this.stream(request, response);
         const from = Number(request.headers["last-event-id"] ?? workers.sync);
         const listener = (delta) => send("delta", delta, delta.sync);

@@ -9,7 +9,7 @@ function worker(now, id, kind, more = {}) {
     const names = id.split("/");
     return {
         kind: "worker", id, parent: names.length > 1 ? names.slice(0, -1).join("/") : null, name: names.at(-1), worker_kind: kind,
-        path: id, depth: names.length - 1, children: 0, state: "running", phase: "running", life: "live", reason: "all is well", degraded_by: null,
+        path: id, depth: names.length - 1, children: 0, state: "running", phase: "running", life: "live", reason: "healthy", degraded_by: null,
         freshness: "fresh", since: iso(now - 95000), observed_at: iso(now - 800), stop_wanted: false, shutdown_wanted: false, disabled: false,
         circuit_open: false, action_pending: false, by_hand: false,
         counts: { transitions: 2, observations: 95, startups: 3, collector_restarts: 0, restarts: 0, actions_done: 1, actions_failed: 0, failures: 0 },
@@ -105,7 +105,7 @@ export class Workers {
 
     order(item, order) {
         if (order === "disable") this.change(item, { disabled: true, stop_wanted: true, phase: "stopped", state: "stopped", reason: "is disabled" });
-        else this.change(item, { disabled: false, stop_wanted: false, phase: "running", state: "running", reason: "all is well" });
+        else this.change(item, { disabled: false, stop_wanted: false, phase: "running", state: "running", reason: "healthy" });
         return { kind: "worker_order", id: item.id, order };
     }
 

@@ -159,7 +159,7 @@ export class World {
         const definition = this.machines.get(machine);
         if (!definition) throw fail(404, "NOT_FOUND", `there is no machine '${machine}'`);
         const key = machine + "/" + id;
-        if (this.instances.has(key)) throw fail(409, "EXISTS", `${machine} ${id}: it is there already`);
+        if (this.instances.has(key)) throw fail(409, "EXISTS", `${machine} ${id}: it exists already`);
         const zero = definition.data === "order_data" ? { cents: 0, receipt: "", remark: "" } : {};
         const instance = {
             machine, id, state: definition.initial, stopped: false, reason: null, sequence: -1, visit: 1,
@@ -267,7 +267,7 @@ export class World {
         const sentences = [{ about: "state", text: instance.stopped ? `stopped in ${instance.state}: ${instance.reason ?? "no reason"}` : `${instance.state} for ${Math.round((Date.now() - instance.moved) / 1000)} s` }];
         if (takes.length) sentences.push({ about: "takes", text: takes.map((t) => t.event + (t.internal ? " (by itself)" : "")).join(", ") });
         for (const timer of this.timers(instance)) sentences.push({ about: "timer", text: `${timer.event} is due at ${timer.due}` });
-        for (const effect of this.effects(instance)) sentences.push({ about: "effect", text: effect.dead ? `${effect.effect} was given up after ${effect.attempts} attempts: ${effect.last_error}` : `${effect.effect} is running, attempt ${effect.attempts + 1} of 8` });
+        for (const effect of this.effects(instance)) sentences.push({ about: "effect", text: effect.dead ? `${effect.effect} is a dead letter after ${effect.attempts} attempts: ${effect.last_error}` : `${effect.effect} is running, attempt ${effect.attempts + 1} of 8` });
         return { ...this.full(instance), takes, sentences, lock: this.lock(instance) };
     }
 
@@ -335,7 +335,7 @@ export class World {
         for (const { dead, machine, id } of this.instances.values()) {
             if (!dead) continue;
             const key = JSON.stringify([machine, dead]);
-            const group = groups.get(key) ?? { about: "effect", name: dead, machine, id, ids: [], count: 0, why: "given up after 8 attempts: HTTP 503: the bank is closed" };
+            const group = groups.get(key) ?? { about: "effect", name: dead, machine, id, ids: [], count: 0, why: "failed after 8 attempts: HTTP 503: the bank is closed" };
             group.count++;
             if (group.ids.length < 3) group.ids.push(id);
             groups.set(key, group);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* bed.c - the simulated world with recorded disks in place of its own. */
+/* bed.c - the simulated world with recorded disks instead of its own. */
 #include "crash/bed.h"
 
 #include <sqlite3.h>
@@ -24,8 +24,8 @@ static int bed_folder_sync(struct det_world *world, const char *path)
     return 0;
 }
 
-/* Whoever opens a file to have it forgotten forgets that of the recorded disk: the simulation's own
- * stands in for it meanwhile. */
+/* Opening a file to drop its cached pages drops those of the recorded disk: the simulation's own
+ * file is used meanwhile. */
 static int bed_file_open(
     struct det_world *world, const char *path, unsigned flags, struct det_file **ret)
 {
@@ -33,7 +33,7 @@ static int bed_file_open(
     int r;
 
     if (disk->memo)
-        crash_memo_ask(disk->memo, path, CRASH_ASK_EXISTS, 0, 0);
+        crash_memo_read(disk->memo, path, CRASH_ASK_EXISTS, 0, 0);
     for (unsigned i = 0; i < disk->name_count; i++)
         if (disk->names[i].node >= 0 && !strcmp(disk->names[i].path, path)) {
             r = current->world_ops->file_open(
@@ -80,7 +80,7 @@ static void must(bool is_well, const char *what)
     abort();
 }
 
-/* One thread, and nobody counts memory: a store is opened some hundred times a second. */
+/* One thread, and memory is not counted: a store is opened some hundred times a second. */
 static void set_up_sqlite(void)
 {
     (void)sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);

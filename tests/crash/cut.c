@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* cut.c - goes through a log and makes of each place the disks that a power cut may leave.
+/* cut.c - goes through a log and builds, for each place, the disks that a power cut may leave.
  *
  * Invariants
- *   1. `durable` and `named` are what every state of this place has.
- *   2. `pending` has the numbers of the operations since, in order; a fate each makes a state. */
+ *   1. `durable` and `named` are common to every state of this place.
+ *   2. `pending` has the numbers of the operations since, in order; one fate for each of them makes
+ *      a state. */
 #include "crash/cut.h"
 
 #include <assert.h>
@@ -16,7 +17,7 @@
 
 #define SECTORS_MAX 63 /* of one write */
 #define KEPT        ((UINT64_C(1) << SECTORS_MAX) - 1)
-#define STRETCHED   (UINT64_C(1) << SECTORS_MAX) /* lost, but the file is as long as if not */
+#define STRETCHED   (UINT64_C(1) << SECTORS_MAX) /* lost, but the file has its length */
 
 struct walk {
     const struct crash_disk *log;
@@ -29,11 +30,11 @@ struct walk {
     size_t *pending;
     uint64_t *fates; /* of each pending one: its sectors, or STRETCHED; other kinds: 0 or not */
     size_t pending_count;
-    uint64_t syncs; /* names what is durable */
+    uint64_t syncs; /* identifies the durable part */
     struct crash_cut cut;
     uint64_t seed;
     unsigned shards;
-    uint64_t *seen; /* a hash set of the states that were given; 0 is an empty place */
+    uint64_t *seen; /* a hash set of the states that were returned; 0 is an empty place */
     size_t seen_count, seen_capacity;
 };
 
@@ -103,7 +104,7 @@ static size_t sector_count(const struct crash_op *op)
     return end - first < SECTORS_MAX ? end - first : SECTORS_MAX;
 }
 
-/* The sectors of a write that were kept; the last bit stands for all that have none. */
+/* The sectors of a write that were kept; the last bit represents all sectors without a bit. */
 static void apply_write(struct crash_bytes *bytes, const struct crash_op *op, uint64_t fate)
 {
     size_t done = 0;
@@ -168,7 +169,8 @@ static void build(struct walk *walk)
     }
 }
 
-/* Gives the state of these fates, unless it was given before or is another shard's. */
+/* Calls the visitor with the state of these fates, unless it was returned before or is another
+ * shard's. */
 static int give(struct walk *walk)
 {
     uint64_t state = mix(walk->syncs, walk->cut.mark);
@@ -195,7 +197,7 @@ static void fill(struct walk *walk, uint64_t fate)
         walk->fates[i] = fate;
 }
 
-/* All but one, and only one. Where there are too many, those at both ends. */
+/* All but one, and only one. If there are too many, those at both ends. */
 static int give_singles(struct walk *walk)
 {
     size_t count = walk->pending_count;
@@ -300,7 +302,7 @@ static int give_place(struct walk *walk)
     return r;
 }
 
-/* What is pending of one file, or of the folder, becomes durable or is forgotten. */
+/* The pending operations of one file, or of the folder, become durable or are dropped. */
 static void settle(struct walk *walk, const struct crash_op *sync, size_t number)
 {
     size_t left = 0;

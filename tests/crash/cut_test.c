@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* cut_test.c - the rig itself, over plain SQLite: nothing that was committed is ever lost when
- * syncs are honoured, and the rig finds out when they are not. */
+/* cut_test.c - the rig itself, with plain SQLite: no committed row is lost if syncs are honoured,
+ * and the rig detects if they are not. */
 #include "lib/test.h"
 
 #include <sqlite3.h>
@@ -17,7 +17,7 @@ struct bench {
     struct crash_disk disk, scratch;
     struct crash_vfs *vfs, *scratch_vfs;
     uint64_t lost, doubled, damaged;
-    uint64_t acked; /* rows whose commit was answered */
+    uint64_t acked; /* rows with an acknowledged commit */
 };
 
 static struct bench *bench_open(void)
@@ -67,7 +67,8 @@ static sqlite3 *must_open(const char *vfs, const char *mode)
     return db;
 }
 
-/* Rows from 1 on, each in a transaction of its own, with a reader beside and a checkpoint. */
+/* Inserts rows from 1 on, each in its own transaction, with a concurrent reader and a
+ * checkpoint. */
 static void run(struct bench *bench, const char *mode, bool acks_early)
 {
     sqlite3 *db, *reader;
@@ -95,7 +96,7 @@ static void run(struct bench *bench, const char *mode, bool acks_early)
     (void)sqlite3_close(db);
 }
 
-static int look(void *context, const struct crash_cut *cut, struct crash_disk *disk)
+static int inspect(void *context, const struct crash_cut *cut, struct crash_disk *disk)
 {
     struct bench *bench = context;
     int64_t acked = (int64_t)cut->mark - 1;
@@ -126,11 +127,11 @@ static uint64_t cut(struct bench *bench)
     uint64_t states = 0;
 
     assert_int_equal(
-        crash_cut_each(&bench->disk, &options, &bench->scratch, look, bench, &states), 0);
+        crash_cut_each(&bench->disk, &options, &bench->scratch, inspect, bench, &states), 0);
     return states;
 }
 
-static void whatever_remains_of_unsynced_writes_no_committed_row_is_lost(void **state)
+static void no_loss_of_unsynced_writes_loses_a_committed_row(void **state)
 {
     static const char *const modes[] = { WAL, "delete; PRAGMA synchronous=extra",
                                          "truncate; PRAGMA synchronous=full" };
@@ -150,7 +151,7 @@ static void whatever_remains_of_unsynced_writes_no_committed_row_is_lost(void **
     }
 }
 
-static void a_disk_that_ignores_syncs_is_found_out(void **state)
+static void disk_that_ignores_syncs_is_detected(void **state)
 {
     struct bench *bench = bench_open();
 
@@ -162,8 +163,8 @@ static void a_disk_that_ignores_syncs_is_found_out(void **state)
     bench_close(bench);
 }
 
-/* Deleting the journal is the commit, and FULL does not wait until that is on the disk. */
-static void a_journal_that_comes_back_undoes_a_commit(void **state)
+/* Deleting the journal is the commit, and FULL does not wait until the deletion is on the disk. */
+static void reappearing_journal_undoes_a_commit(void **state)
 {
     struct bench *bench = bench_open();
 
@@ -175,7 +176,7 @@ static void a_journal_that_comes_back_undoes_a_commit(void **state)
     bench_close(bench);
 }
 
-static void an_answer_before_the_commit_is_found_out(void **state)
+static void acknowledgement_before_the_commit_is_detected(void **state)
 {
     struct bench *bench = bench_open();
 
@@ -187,9 +188,9 @@ static void an_answer_before_the_commit_is_found_out(void **state)
     bench_close(bench);
 }
 
-/* After it the connection goes on as if nothing had been, and what it then says is well may be
- * lost: who uses SQLite must stop there. */
-static void after_a_sync_that_fails_answers_are_worth_nothing(void **state)
+/* After a failed sync the connection continues as if nothing had happened, and later commits may be
+ * lost: a user of SQLite must stop there. */
+static void answers_after_a_failed_sync_may_be_lost(void **state)
 {
     uint64_t lost = 0;
 
@@ -211,7 +212,7 @@ static void after_a_sync_that_fails_answers_are_worth_nothing(void **state)
     assert_true(lost > 0);
 }
 
-static void shards_are_parts_of_the_whole_and_a_run_can_be_repeated(void **state)
+static void shards_cover_the_whole_and_runs_are_reproducible(void **state)
 {
     struct bench *bench = bench_open();
     struct crash_cut_options options = { .chances = 3, .seed = 9 };
@@ -220,11 +221,11 @@ static void shards_are_parts_of_the_whole_and_a_run_can_be_repeated(void **state
     (void)state;
     run(bench, WAL, false);
     assert_int_equal(
-        crash_cut_each(&bench->disk, &options, &bench->scratch, look, bench, &whole), 0);
+        crash_cut_each(&bench->disk, &options, &bench->scratch, inspect, bench, &whole), 0);
     options.shard_count = 3;
     for (options.shard = 0; options.shard < 3; options.shard++) {
         assert_int_equal(
-            crash_cut_each(&bench->disk, &options, &bench->scratch, look, bench, &part), 0);
+            crash_cut_each(&bench->disk, &options, &bench->scratch, inspect, bench, &part), 0);
         sum += part;
     }
     assert_int_equal(sum, whole);
@@ -246,7 +247,7 @@ static unsigned write_some(struct crash_disk *disk)
     return name;
 }
 
-static void what_a_failed_sync_drops_is_seen_until_it_is_forgotten(void **state)
+static void bytes_dropped_by_a_failed_sync_are_visible_until_forget(void **state)
 {
     struct bench *bench = bench_open();
     struct crash_disk *disk = &bench->disk;
@@ -284,7 +285,7 @@ static int look_text(void *context, const struct crash_cut *cut, struct crash_di
     return 0;
 }
 
-static void a_cut_keeps_what_was_synced_and_either_way_of_the_rest(void **state)
+static void power_cut_keeps_synced_bytes_and_any_of_the_rest(void **state)
 {
     struct bench *bench = bench_open();
     struct texts texts = { 0 };
@@ -300,7 +301,7 @@ static void a_cut_keeps_what_was_synced_and_either_way_of_the_rest(void **state)
     bench_close(bench);
 }
 
-static void the_dead_change_nothing_and_hold_no_lock(void **state)
+static void crashed_process_changes_nothing_and_holds_no_lock(void **state)
 {
     struct bench *bench = bench_open();
     sqlite3 *dead, *alive;
@@ -325,15 +326,15 @@ static void the_dead_change_nothing_and_hold_no_lock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whatever_remains_of_unsynced_writes_no_committed_row_is_lost),
-        cmocka_unit_test(a_disk_that_ignores_syncs_is_found_out),
-        cmocka_unit_test(a_journal_that_comes_back_undoes_a_commit),
-        cmocka_unit_test(an_answer_before_the_commit_is_found_out),
-        cmocka_unit_test(after_a_sync_that_fails_answers_are_worth_nothing),
-        cmocka_unit_test(what_a_failed_sync_drops_is_seen_until_it_is_forgotten),
-        cmocka_unit_test(a_cut_keeps_what_was_synced_and_either_way_of_the_rest),
-        cmocka_unit_test(the_dead_change_nothing_and_hold_no_lock),
-        cmocka_unit_test(shards_are_parts_of_the_whole_and_a_run_can_be_repeated),
+        cmocka_unit_test(no_loss_of_unsynced_writes_loses_a_committed_row),
+        cmocka_unit_test(disk_that_ignores_syncs_is_detected),
+        cmocka_unit_test(reappearing_journal_undoes_a_commit),
+        cmocka_unit_test(acknowledgement_before_the_commit_is_detected),
+        cmocka_unit_test(answers_after_a_failed_sync_may_be_lost),
+        cmocka_unit_test(bytes_dropped_by_a_failed_sync_are_visible_until_forget),
+        cmocka_unit_test(power_cut_keeps_synced_bytes_and_any_of_the_rest),
+        cmocka_unit_test(crashed_process_changes_nothing_and_holds_no_lock),
+        cmocka_unit_test(shards_cover_the_whole_and_runs_are_reproducible),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* disk.c - files in memory and the log of what was done to them. */
+/* disk.c - files in memory and the log of their changes. */
 #include "crash/disk.h"
 
 #include <assert.h>
@@ -15,7 +15,7 @@ static void *must(void *memory)
     return memory;
 }
 
-/* Room for `size` bytes; what is new is not written. */
+/* Makes room for `size` bytes; new bytes are not initialized. */
 static void bytes_reserve(struct crash_bytes *bytes, size_t size)
 {
     size_t capacity = bytes->capacity ? bytes->capacity : 4096;
@@ -138,7 +138,7 @@ size_t crash_disk_record(struct crash_disk *disk)
     return disk->op_count;
 }
 
-/* The locks of the dead are gone; their shared memory stays, but nobody else sees it. */
+/* The locks of dead processes are gone; their shared memory stays, but no other process sees it. */
 static void bury(struct crash_disk *disk)
 {
     disk->deaths++;

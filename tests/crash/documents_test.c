@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* documents_test.c - documents are saved and their deltas compacted while the power goes, at every
- * write and every sync: what was answered is there, a call is there whole or not at all, and no
- * sync id is given twice. */
+/* documents_test.c - power cuts at every write and sync while documents are saved and their deltas
+ * compacted: acknowledged calls are there, a call is there completely or not at all, and no sync id
+ * is assigned again. */
 #include <detent/tool/documents.h>
 
 #include "crash/bed.h"
@@ -15,11 +15,11 @@
 #define TEXT_MAX  64
 #define LINES_MAX 2048
 
-/* A store as text, and where it stands. */
+/* A store as text, and its position. */
 struct image {
     char text[LINES_MAX];
     size_t size;
-    uint64_t deltas; /* the sync id of the last one that was seen */
+    uint64_t deltas; /* the last sync id */
     bool has_gap;
     struct det_document_position position;
 };
@@ -103,7 +103,7 @@ static int carry_out(struct det_store *store, unsigned step)
     return det_store_documents_save(store, saves, step % 2 ? IDS : 1, NULL, NULL);
 }
 
-static int look(void *context, const struct crash_cut *cut, struct crash_disk *disk)
+static int inspect(void *context, const struct crash_cut *cut, struct crash_disk *disk)
 {
     const struct det_document_save more = {
         .kind = "link", .id = "more", .role = DET_DOCUMENT_SPEC, .text = "{}", .size = 2
@@ -128,7 +128,7 @@ static int look(void *context, const struct crash_cut *cut, struct crash_disk *d
     return 0;
 }
 
-static void after_a_crash_what_was_answered_is_there_and_calls_are_whole(void **state)
+static void crash_keeps_answered_saves_and_whole_calls(void **state)
 {
     struct crash_cut_options options = { .chances = 2, .seed = 1, .is_brief = true };
     struct scene *scene = calloc(1, sizeof *scene);
@@ -149,7 +149,7 @@ static void after_a_crash_what_was_answered_is_there_and_calls_are_whole(void **
         read_image(store, &scene->images[step + 1]);
     }
     det_store_close(store);
-    (void)crash_cut_each(disk, &options, &scene->bed.disks[1], look, scene, NULL);
+    (void)crash_cut_each(disk, &options, &scene->bed.disks[1], inspect, scene, NULL);
     print_message(
         "             %llu states, %llu ahead of what was answered\n",
         (unsigned long long)scene->states, (unsigned long long)scene->ahead);
@@ -161,7 +161,7 @@ static void after_a_crash_what_was_answered_is_there_and_calls_are_whole(void **
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(after_a_crash_what_was_answered_is_there_and_calls_are_whole),
+        cmocka_unit_test(crash_keeps_answered_saves_and_whole_calls),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* faults.c - crash_faults WAY: something goes wrong once, at every place of a plan in turn.
+/* faults.c - crash_faults WAY: one fault at every place of a plan in turn.
  *
  *     0, 1   a sync fails, that one or it and all after it
- *     2, 3   the same, and what was to be written is dropped, as Linux does: the next sync says
- *            that all is well, and memory shows what the disk will never have
+ *     2, 3   the same, and the pending writes are dropped, as Linux does: the next sync
+ *            succeeds, and memory shows data that the disk will never have
  *     4      the process dies before a change (a write, a sync, ...)
  *
- * After a failed sync the open store must not answer anything that was begun later. Then the power
- * goes, at every place from there on; and, apart from that, the store is opened again as another
- * process would, goes on, and the power goes after that. Nothing that was answered may be lost.
+ * After a failed sync the open store must not acknowledge anything that was begun later. Then the
+ * power is cut at every place from there on; and, separately, the store is opened again as by
+ * another process, continues, and the power is cut after that. Nothing acknowledged may be lost.
  *
- * Environment: CRASH_SEED, CRASH_STEPS, and CRASH_BUG as in states.c: `remember` (what memory holds
- * of a file is not read again from the disk). */
+ * Environment: CRASH_SEED, CRASH_STEPS, and CRASH_BUG as in states.c: `remember` (cached pages of a
+ * file are not dropped). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "crash/rig.h"
 
-#define GO_ON 6 /* steps after the store was opened again */
+#define GO_ON 6 /* number of steps after the store was opened again */
 
 struct total {
     uint64_t points, states, late, lost_place;
@@ -36,7 +36,7 @@ static void cut_from(struct crash_rig *rig, size_t first, uint64_t seed)
     crash_rig_cut(rig, &options);
 }
 
-/* The same store, opened again on a disk that is well. */
+/* The same store, opened again on a healthy disk. */
 static void go_on(struct crash_rig *rig, struct total *total, uint64_t seed)
 {
     struct crash_disk *disk = &rig->bed.disks[0];
@@ -80,7 +80,7 @@ static void add(struct total *total, const struct crash_rig *rig)
     total->faults.unchecked += rig->faults.unchecked;
 }
 
-/* What goes wrong in that way, at the n-th place. */
+/* The fault of this way at the n-th place. */
 static struct crash_fault fault_of(unsigned way, uint64_t at)
 {
     if (way == 4)

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # Copyright the detent authors
-"""Kills a process that writes to a store, and makes its system calls fail; then looks at the store.
+"""Kills a process that writes to a store, and makes its system calls fail; then checks the store.
 
 kill.py syscalls VICTIM   kill -9 at the n-th call of every system call that changes something, for
-                          every n; and again while what that left is opened
+                          every n; and again while the remaining store is opened
 kill.py errors VICTIM     every such call fails with EIO or ENOSPC, once, and from then on
 kill.py random VICTIM     kill -9 at random moments, hundreds of times, one store after the other
-kill.py self VICTIM       a run whose answers are forged must be found out
+kill.py self VICTIM       a run with forged acknowledgements must be detected
 
-The oracle is here: what the victim (victim.c) wrote to its pipe before it died. CRASH_KILLS and
+The oracle is here: the output of the victim (victim.c) before it died. CRASH_KILLS and
 CRASH_STEPS in the environment make the runs longer.
 """
 import os
@@ -22,22 +22,22 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-# Whatever changes a file, a folder, or what the other side of the pipe knows.
+# Calls that change a file, a folder, or write to the pipe.
 CALLS = (
     "write pwrite64 writev pwritev fsync fdatasync sync_file_range ftruncate fallocate unlink "
     "unlinkat rename renameat renameat2 openat mkdir mkdirat link linkat flock"
 ).split()
-# The pipe itself must not fail, and who cannot even open files has no story to tell.
+# Not the pipe itself, and not openat: a victim that cannot open files tests nothing.
 FAILING = [c for c in CALLS if c not in ("write", "openat", "flock")]
 SYNCS = ("fsync", "fdatasync")
 SEED = int(os.environ.get("CRASH_SEED", "1"))
 WORKERS = 2
-# A kill takes nothing from what the kernel was given, so the disk need not be waited for.
+# A kill loses no data that the kernel has, so the disk is not needed.
 SCRATCH = "/dev/shm" if os.access("/dev/shm", os.W_OK | os.X_OK) else None
 
 
 class Outcome:
-    """What a run said before it ended."""
+    """The output of a run before it ended."""
 
     def __init__(self, text, code):
         self.begun = self.answered = 0
@@ -56,7 +56,7 @@ class Outcome:
 
 
 class Rig:
-    """One victim program and the counts of what was done to it."""
+    """One victim program and the counts of faults and findings."""
 
     def __init__(self, victim, steps):
         self.victim = victim
@@ -80,7 +80,7 @@ class Rig:
         return subprocess.run(full, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
 
     def count_calls(self, command):
-        """How often the command makes each call of CALLS."""
+        """Counts the calls of CALLS that the command makes."""
         with tempfile.NamedTemporaryFile() as log:
             full = ["strace", "-f", "-qq", "-o", log.name]
             full += ["-e", "trace=" + ",".join(CALLS), *command]
@@ -96,7 +96,7 @@ class Rig:
         return counts
 
     def check(self, file, outcome, what, seed=SEED, steps=None):
-        """Opens the store that was left; returns the step that it stands at, or None."""
+        """Opens the remaining store; returns its step, or None."""
         command = self.command(
             "check", file, outcome.begun, outcome.answered, seed=seed, steps=steps
         )
@@ -109,18 +109,18 @@ class Rig:
         return None
 
     def finish(self, name, minimum, counted):
-        """The figures, and the verdict."""
+        """Prints the figures; returns the exit code."""
         line = ", ".join(f"{key} {value}" for key, value in self.counts.items())
         print(f"{name}: {line}", flush=True)
         bad = sum(self.counts[key] for key in ("lost", "doubled", "other", "late"))
         if self.counts[counted] < minimum:
-            print(f"only {self.counts[counted]} {counted}, {minimum} are wanted")
+            print(f"only {self.counts[counted]} {counted}, expected at least {minimum}")
             return 1
         return 1 if bad else 0
 
 
 def need_strace():
-    """Without strace nothing of this is tested, and that must be seen."""
+    """Fails without strace: it is required for all modes."""
     probe = ["strace", "-f", "-qq", "-o", "/dev/null"]
     probe += ["-e", "trace=getpid", "-e", "inject=getpid:error=EIO", "true"]
     try:
@@ -135,14 +135,14 @@ def need_strace():
 
 
 def each(jobs, work):
-    """All jobs, a few at a time; the first exception is raised here."""
+    """Runs all jobs, a few at a time; raises the first exception."""
     with ThreadPoolExecutor(WORKERS) as pool:
         for result in pool.map(work, jobs):
             del result
 
 
 def kill_at(rig, folder, call, number, keep=None):
-    """Kills the victim at the n-th call; keeps what it left, if wanted, and checks it."""
+    """Kills the victim at the n-th call, checks the store, and repeats that for each `keep`-th."""
     place = Path(folder, f"{call}-{number}")
     place.mkdir()
     file = str(place / "store.db")
@@ -160,8 +160,8 @@ def kill_at(rig, folder, call, number, keep=None):
 
 
 def kill_again(rig, place, outcome):
-    """Kills who opens what a kill has left, at each of its calls; every other time without a fresh
-    copy, so that several die one after the other on the same store."""
+    """Kills the process that opens the store after a kill, at each of its calls; every other time
+    without a fresh copy, so that several die one after the other on the same store."""
     command = rig.command("check", str(place / "copy/store.db"), outcome.begun, outcome.answered)
     shutil.copytree(place, place / "copy")
     counts = rig.count_calls(command)
@@ -189,7 +189,7 @@ def syscalls(rig):
 
 
 def fail_at(rig, folder, call, error, when):
-    """Makes a call fail; then a process that is well opens the store."""
+    """Makes a call fail; then another process opens the store."""
     place = Path(folder, f"{call}-{error}-{when}")
     place.mkdir()
     file = str(place / "store.db")
@@ -208,7 +208,7 @@ def fail_at(rig, folder, call, error, when):
 
 
 def errors(rig):
-    """EIO and ENOSPC at every call, once and for good."""
+    """EIO and ENOSPC at every call, once and permanently."""
     with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
         counts = rig.count_calls(rig.command("run", folder + "/store.db", 0))
         jobs = []
@@ -226,7 +226,7 @@ def errors(rig):
 
 
 def kill_after(rig, command, seconds):
-    """Runs the victim for so long at most."""
+    """Runs the victim for at most this many seconds."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         timer = threading.Timer(seconds, process.kill)
         timer.start()
@@ -238,7 +238,7 @@ def kill_after(rig, command, seconds):
 
 
 def random_kills(rig):
-    """Kills at random moments; the same store goes on from where it stands, until its plan ends."""
+    """Kills at random moments; the same store continues from its step until its plan ends."""
     wanted = int(os.environ.get("CRASH_KILLS", "300"))
     chance = random.Random(SEED)
     longest = 0.1
@@ -260,7 +260,7 @@ def random_kills(rig):
 
 
 def self_test(rig):
-    """Answers that were never given, and a store that is not the one: both must be found out."""
+    """Forged acknowledgements, and a store with more steps than begun: both must be detected."""
     with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
         file = folder + "/store.db"
         command = rig.command("run", file, 0, steps=20)
@@ -274,7 +274,7 @@ def self_test(rig):
         early = rig.check(file, outcome, "forged")
         found = forged is None and early is None and rig.counts["lost"] == 1
         found = found and rig.counts["doubled"] == 1
-    print("forged answers are found out" if found else "forged answers are not found out")
+    print("forged answers are detected" if found else "forged answers are not detected")
     return 0 if found else 1
 
 

@@ -18,7 +18,7 @@
 #define FSM_SPEC "crash/parcel.fsm"
 #include <detent/fsm/define.h>
 
-#define TOLD_MAX 10
+#define REPORTED_MAX 10
 
 static void must(bool is_well, const char *what)
 {
@@ -34,7 +34,7 @@ static void count_note(struct parcel_data *data, const struct parcel_event *even
     data->notes++;
 }
 
-/* At random, but some. */
+/* A random number, at least one. */
 static int rest(struct live *live, unsigned seconds_max)
 {
     det_time seconds = 1 + (det_time)det_sim_random_below(live->bed.sim, seconds_max);
@@ -42,7 +42,7 @@ static int rest(struct live *live, unsigned seconds_max)
     return det_world_sleep(live->world, seconds * DET_SECOND);
 }
 
-/* The first attempt of some fails. */
+/* The first attempt of some effects fails. */
 static bool fails(struct live *live, const struct det_effect_call *call)
 {
     return call->attempt == 1 && det_sim_chance(live->bed.sim, 300000);
@@ -84,7 +84,7 @@ void live_id(char target[32], char letter, unsigned number)
     snprintf(target, 32, "%c-%u", letter, number);
 }
 
-/* Writes down what is promised from here on. */
+/* Records promises from here on. */
 static void mark(struct live *live)
 {
     if (live->is_revived)
@@ -103,10 +103,10 @@ static void observe(void *user, const struct det_note *note)
     struct live *live = user;
     unsigned instance = (unsigned)strtoul(note->instance + 2, NULL, 10);
 
-    must(instance < LIVE_INSTANCES, "a note of an instance that nobody started");
+    must(instance < LIVE_INSTANCES, "a note of an instance that was not started");
     if (live->is_revived)
         return;
-    live->promise.told[instance] = (int64_t)note->sequence;
+    live->promise.reported[instance] = (int64_t)note->sequence;
     mark(live);
 }
 
@@ -142,10 +142,10 @@ static struct parcel_event random_event(struct live *live, unsigned number)
     }
 }
 
-/* What the next commit of the instance will be, if nothing comes in between. */
-static void tell_early(struct live *live, unsigned instance)
+/* The next commit of the instance, if no other precedes it. */
+static void report_early(struct live *live, unsigned instance)
 {
-    live->promise.told[instance]++;
+    live->promise.reported[instance]++;
     mark(live);
 }
 
@@ -165,8 +165,8 @@ static void send_one(struct live *live)
     options.event_id = id;
     mark(live);
     if (live->answers_early)
-        tell_early(live, send->instance);
-    r = parcel_send_with(live->runtime, instance, event, &options, &sent);
+        report_early(live, send->instance);
+    r = parcel_send_with(live->runtime, instance, event, &options, &sent, NULL);
     must(r == 0 || r == DET_ERR_UNHANDLED || r == DET_ERR_LIMIT, "a send failed");
     if (r < 0)
         return;
@@ -224,7 +224,7 @@ void live_run(struct live *live, uint64_t seed)
     live->world = det_sim_world(live->bed.sim);
     live->bed.disks[0].fault.ignores_syncs = live->ignores_syncs;
     for (unsigned i = 0; i < LIVE_INSTANCES; i++)
-        live->promise.told[i] = -1;
+        live->promise.reported[i] = -1;
     for (unsigned phase = 0; phase < 3; phase++) {
         open_store(live, 0);
         must(live->store, live->text);
@@ -232,8 +232,8 @@ void live_run(struct live *live, uint64_t seed)
         for (unsigned i = 0; phase == 0 && i < LIVE_INSTANCES; i++) {
             live_id(instance, 'p', i);
             must(
-                det_runtime_start(live->runtime, parcel_definition(), instance, NULL, NULL, NULL) ==
-                    0,
+                det_runtime_start(
+                    live->runtime, parcel_definition(), instance, NULL, NULL, NULL, NULL) == 0,
                 "no start");
         }
         run_phase(live);
@@ -247,7 +247,7 @@ void live_end(struct live *live)
     free(live->promises);
 }
 
-/* What was left goes on, until there is nothing to do. */
+/* The remains continue until nothing is due. */
 static bool revive(struct live *live, const struct live_promise *promise)
 {
     live->is_revived = true;
@@ -258,12 +258,12 @@ static bool revive(struct live *live, const struct live_promise *promise)
     }
     det_runtime_close(live->runtime);
     live->runtime = NULL;
-    return live_look(live, promise, true);
+    return live_check(live, promise, true);
 }
 
-static int look(void *context, const struct crash_cut *cut, struct crash_disk *disk)
+static int inspect(void *context, const struct crash_cut *cut, struct crash_disk *disk)
 {
-    static const struct live_promise nothing = { .told = { -1, -1, -1, -1 } };
+    static const struct live_promise nothing = { .reported = { -1, -1, -1, -1 } };
     struct live *live = context;
     const struct live_promise *promise = cut->mark ? &live->promises[cut->mark - 1] : &nothing;
     bool is_well = false;
@@ -273,12 +273,12 @@ static int look(void *context, const struct crash_cut *cut, struct crash_disk *d
     live->text[0] = 0;
     open_store(live, 1);
     if (live->store) {
-        is_well = live_look(live, promise, false);
+        is_well = live_check(live, promise, false);
         if (is_well && live->revive_every && cut->state / 64 % live->revive_every == 0)
             is_well = revive(live, promise);
     }
     close_all(live);
-    if (!is_well && live->wrong++ < TOLD_MAX)
+    if (!is_well && live->wrong++ < REPORTED_MAX)
         printf(
             "place %zu, state %016llx: %s\n", cut->place, (unsigned long long)cut->state,
             live->text);
@@ -287,5 +287,5 @@ static int look(void *context, const struct crash_cut *cut, struct crash_disk *d
 
 void live_cut(struct live *live, const struct crash_cut_options *options)
 {
-    (void)crash_cut_each(&live->bed.disks[0], options, &live->bed.disks[1], look, live, NULL);
+    (void)crash_cut_each(&live->bed.disks[0], options, &live->bed.disks[1], inspect, live, NULL);
 }

@@ -4,7 +4,7 @@
 /* lives.c - crash_lives SHARD COUNT: a runtime on a recorded disk, and every power cut of it.
  *
  * Environment: CRASH_SEED, CRASH_SENDS (of each sender in each of three phases), CRASH_CHANCES,
- * CRASH_REVIVE (one in so many states goes on for two days; 0: none), CRASH_BUG as in states.c. */
+ * CRASH_REVIVE (one in this many states runs for two days; 0: none), CRASH_BUG as in states.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memo.c - a table of what is asked next, by the hash of all that was asked and answered before. */
+/* memo.c - a table of the next read, by the hash of all reads and their results before. */
 #include "crash/memo.h"
 
 #include <assert.h>
@@ -14,9 +14,9 @@
 
 #define NAMES 8
 
-/* What is asked after `before`, or the verdict, when nothing is. */
+/* The read after `before`, or the verdict if there is none. */
 struct entry {
-    uint64_t before; /* 0: the place is free */
+    uint64_t before; /* 0: free */
     uint64_t offset;
     uint32_t size;
     uint8_t ask, name;
@@ -32,10 +32,10 @@ struct crash_memo {
     size_t verdict_count, verdict_capacity;
     struct crash_model **models;
     size_t model_count;
-    struct crash_disk *disk;   /* that is listened to; NULL: none */
-    struct crash_disk *before; /* as the power left it */
-    uint64_t heard;
-    bool is_lost; /* it did not ask what was asked before in its place */
+    struct crash_disk *disk;   /* the observed disk; NULL: none */
+    struct crash_disk *before; /* after the power cut */
+    uint64_t received;
+    bool is_lost; /* its reads differ from earlier ones after the same results */
 };
 
 static void *must(void *memory)
@@ -97,7 +97,7 @@ static void grow(struct crash_memo *memo)
     memo->capacity = capacity;
 }
 
-/* What is remembered in the place of this one, which may be another. */
+/* The entry in the place of this one, perhaps of another. */
 static const struct entry *remember(struct crash_memo *memo, const struct entry *entry)
 {
     struct entry *place;
@@ -170,7 +170,7 @@ void crash_memo_begin(struct crash_memo *memo, uint64_t start, struct crash_disk
         if (disk->names[i].node >= 0)
             crash_bytes_copy(&copy->nodes[disk->names[i].node], &disk->nodes[disk->names[i].node]);
     memo->disk = disk;
-    memo->heard = mix(1, start);
+    memo->received = mix(1, start);
     memo->is_lost = false;
     disk->memo = memo;
 }
@@ -195,10 +195,10 @@ static bool is_same(const struct entry *a, const struct entry *b)
            a->is_verdict == b->is_verdict;
 }
 
-void crash_memo_ask(
+void crash_memo_read(
     struct crash_memo *memo, const char *path, enum crash_ask ask, uint64_t offset, size_t size)
 {
-    struct entry entry = { .before = memo->heard,
+    struct entry entry = { .before = memo->received,
                            .offset = offset,
                            .size = (uint32_t)size,
                            .ask = (uint8_t)ask,
@@ -207,10 +207,10 @@ void crash_memo_ask(
     if (memo->is_lost)
         return;
     memo->is_lost = !is_same(remember(memo, &entry), &entry);
-    memo->heard = mix(memo->heard, answer(memo, memo->before, &entry));
+    memo->received = mix(memo->received, answer(memo, memo->before, &entry));
 }
 
-/* One copy of each. */
+/* Keeps one copy of each. */
 static const struct crash_model *keep_model(
     struct crash_memo *memo, const struct crash_model *model)
 {
@@ -225,7 +225,7 @@ static const struct crash_model *keep_model(
 
 void crash_memo_end(struct crash_memo *memo, const struct crash_verdict *verdict)
 {
-    struct entry entry = { .before = memo->heard,
+    struct entry entry = { .before = memo->received,
                            .size = (uint32_t)memo->verdict_count,
                            .is_verdict = true };
 

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memo.h - what a store was found to say, by what it had read from the disk.
+/* memo.h - verdicts about a store, by its reads from the disk.
  *
- * Everything here is deterministic: a store that gets the same answers from its disk asks the same
- * next, and says the same in the end. So a state that differs from an earlier one only in bytes
- * that nobody asked for need not be opened to know what the store makes of it. About half of the
- * states of a power cut are such: what stands in a log behind the first frame that is torn.
+ * Everything here is deterministic: a store that reads the same bytes makes the same next read, and
+ * has the same verdict. So a state that differs from an earlier one only in bytes that were not
+ * read need not be opened. About half of the states of a power cut are such: they differ in a log
+ * after the first torn frame.
  *
- *     start --ask: size of store.db-wal?--> 8272 --ask: 24 bytes at 32?--> ... --> what was found
- *                                      \--> 4152 --ask: ...
+ *     start --read: size of store.db-wal?--> 8272 --read: 24 bytes at 32?--> ... --> verdict
+ *                                      \--> 4152 --read: ...
  *
  * Invariants
- *   1. Answers are those of the disk as the power left it; what the store writes over is asked for
- *      all the same, which tells apart too many states and never too few.
- *   2. Whoever asks something else after the same answers was not deterministic: what that one says
- *      is not remembered. */
+ *   1. Results are those of the disk after the power cut; overwritten bytes count as reads, too,
+ *      which distinguishes too many states and never too few.
+ *   2. A store that makes a different read after the same results is not deterministic: its verdict
+ *      is not stored. */
 #ifndef DET_CRASH_MEMO_H
 #define DET_CRASH_MEMO_H
 
@@ -26,11 +26,11 @@
 
 enum crash_ask { CRASH_ASK_BYTES, CRASH_ASK_SIZE, CRASH_ASK_EXISTS };
 
-/* What became of opening a store and looking at it. */
+/* The verdict about a store. */
 struct crash_verdict {
     int result;
-    unsigned findings;               /* of its own check */
-    const struct crash_model *model; /* what it has, when it could be opened */
+    unsigned findings;               /* findings of its own check */
+    const struct crash_model *model; /* its content, if it could be opened */
     char text[DET_ERROR_TEXT_MAX];
 };
 
@@ -39,16 +39,16 @@ struct crash_memo;
 struct crash_memo *crash_memo_open(void);
 void crash_memo_close(struct crash_memo *memo);
 
-/* What is known about a disk, for whoever begins in this way; NULL: nothing. */
+/* Returns the verdict about a disk for a process that begins in this way; NULL: unknown. */
 const struct crash_verdict *crash_memo_find(
     const struct crash_memo *memo, uint64_t start, const struct crash_disk *disk);
-/* Listens, from now until the end, to what is asked of the disk, which is as the power left it. */
+/* Observes the reads from the disk, which is as after the power cut, from now until the end. */
 void crash_memo_begin(struct crash_memo *memo, uint64_t start, struct crash_disk *disk);
-void crash_memo_ask(
+void crash_memo_read(
     struct crash_memo *memo, const char *path, enum crash_ask ask, uint64_t offset, size_t size);
 /* The verdict and its model are copied. */
 void crash_memo_end(struct crash_memo *memo, const struct crash_verdict *verdict);
-/* Whether two are the same in all that counts. */
+/* True if two verdicts are equal in all relevant parts. */
 bool crash_verdict_equals(const struct crash_verdict *a, const struct crash_verdict *b);
 
 #endif

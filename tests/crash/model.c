@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* model.c - compares what a store says with what it must say, and names what differs. */
+/* model.c - compares the content of a store with the expected one, and names the difference. */
 #include "crash/model.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ _Static_assert(sizeof(char *) == sizeof(int64_t), "the size of a row is that of 
 _Static_assert(
     sizeof(struct crash_instance) % sizeof(int64_t) == 0, "instances have no bytes in between");
 
-/* Writes the first difference within a part; false: there is none. */
+/* Writes the first difference within a part; false: none. */
 static bool part_differs(
     const struct part *part, const struct crash_instance *found,
     const struct crash_instance *wanted, char *text, size_t size)
@@ -77,7 +77,7 @@ static void describe(
     snprintf(text, size, "nothing differs");
 }
 
-/* True when the timers, or the effects, are neither as answered nor as begun. */
+/* True if the timers, or the effects, are neither as acknowledged nor as begun. */
 #define NEITHER(member)                                                    \
     (memcmp(found->member, answered->member, sizeof found->member) != 0 && \
      memcmp(found->member, begun->member, sizeof found->member) != 0)

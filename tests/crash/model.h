@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* model.h - what a store must say, written down by the test itself.
+/* model.h - the expected content of a store, recorded by the test itself.
  *
  * All columns are numbers, so that two models are equal when their bytes are: names, ids, texts and
- * payloads are made from a number, and read back into it (value.c). A text that does not say what
- * its number would make is CRASH_WRONG, which no model has. */
+ * payloads are made from a number, and read back into it (value.c). A text that differs from the
+ * one of its number is CRASH_WRONG, which no model has. */
 #ifndef DET_CRASH_MODEL_H
 #define DET_CRASH_MODEL_H
 
@@ -16,16 +16,16 @@
 #define CRASH_INSTANCES  5
 #define CRASH_LEASES     2
 #define CRASH_STATES     3
-#define CRASH_KEPT       40 /* events of one instance that are kept */
+#define CRASH_KEPT       40 /* kept events of one instance */
 #define CRASH_TIMERS     3  /* the state's own, and two with names */
 #define CRASH_EFFECTS    6
 #define CRASH_DEFERRED   3
 #define CRASH_IDS        12 /* event ids of one instance, from 1 */
 #define CRASH_HISTORY    8
 #define CRASH_WRONG      INT64_MIN
-#define CRASH_TIME_START INT64_C(1600000000000000000) /* in the past for every clock */
+#define CRASH_TIME_START INT64_C(1600000000000000000) /* before every clock */
 
-/* Each list is a struct of numbers, and the names of its columns for those who read a report. */
+/* Each list is a struct of numbers, and the names of its columns for reports. */
 #define CRASH_HEAD_COLUMNS(F) \
     F(exists)                 \
     F(state)                  \
@@ -46,7 +46,7 @@
 #define CRASH_ANSWER_COLUMNS(F)   F(known) F(outcome) F(state) F(sequence) F(visit)
 #define CRASH_SNAPSHOT_COLUMNS(F) \
     F(taken) F(state) F(sequence) F(visit) F(transitions) F(stopped) F(data) F(history_count)
-/* Whether it is held does not outlive an opening. */
+/* Only the token: an opening of the store releases the lock. */
 #define CRASH_LOCK_COLUMNS(F) F(token)
 
 #define CRASH_COLUMN(name)    int64_t name;
@@ -77,7 +77,7 @@ struct crash_lock {
 
 struct crash_instance {
     struct crash_head head;
-    int64_t history[CRASH_HISTORY]; /* newest first; behind the last one -1 */
+    int64_t history[CRASH_HISTORY]; /* newest first; -1 after the last one */
     int64_t event_count, effect_count, deferred_count;
     struct crash_event events[CRASH_KEPT];
     struct crash_timer timers[CRASH_TIMERS];
@@ -93,21 +93,21 @@ struct crash_model {
     struct crash_lock leases[CRASH_LEASES];
 };
 
-/* What is wrong with a store after a crash, by what people would call it. */
+/* Kinds of faults of a store after a crash. */
 struct crash_faults {
-    uint64_t lost;    /* an answered event is not there, or an instance */
-    uint64_t doubled; /* there is more than was ever asked for */
-    uint64_t timers;  /* one is missing, or one that is gone is there */
+    uint64_t lost;    /* an acknowledged event, or an instance, is missing */
+    uint64_t doubled; /* more content than requested */
+    uint64_t timers;  /* one is missing, or a removed one is there */
     uint64_t effects;
-    uint64_t halves;    /* part of a commit: anything else that differs */
+    uint64_t halves;    /* part of a commit: any other difference */
     uint64_t unopened;  /* the store could not be opened */
     uint64_t unchecked; /* its own check found something */
 };
 #define CRASH_FAULTS_SUM(f) \
     ((f).lost + (f).doubled + (f).timers + (f).effects + (f).halves + (f).unopened + (f).unchecked)
 
-/* Compares what was found with what was answered and with what was under way, instance by instance:
- * each is as one or as the other. The first difference goes to `text`. True: all is well. */
+/* Compares the content with the acknowledged and the begun model, instance by instance: each must
+ * equal one or the other. Writes the first difference to `text`. True: no fault. */
 bool crash_model_check(
     const struct crash_model *found, const struct crash_model *answered,
     const struct crash_model *begun, struct crash_faults *faults, char *text, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* plan.c - makes a plan by chance, each step from the model that the steps before it have left. */
+/* plan.c - makes a random plan, each step from the model after the previous steps. */
 #include "crash/plan.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct maker {
     uint64_t seed;
     int64_t now;
     unsigned version;
-    struct crash_model *model; /* after the step that is being made */
+    struct crash_model *model; /* after the current step */
     struct crash_step *step;
     bool is_locked[CRASH_INSTANCES], is_leased[CRASH_LEASES]; /* since the last opening */
 };
@@ -41,7 +41,7 @@ static void push_history(struct crash_instance *instance, int64_t state)
     instance->history[0] = state;
 }
 
-/* An event of the instance, in the change and in the model. */
+/* Adds an event of the instance to the change and to the model. */
 static struct crash_event *add_event(
     struct maker *maker, struct crash_change *change, struct crash_instance *instance,
     enum det_outcome outcome)
@@ -122,7 +122,7 @@ static void end_effect(struct crash_change *change, struct crash_instance *insta
     memset(&instance->effects[CRASH_EFFECTS - 1], 0, sizeof instance->effects[0]);
 }
 
-/* Tried in vain, given up, or tried again: a commit without an event. */
+/* A failed attempt, a dead letter, or a retry: a commit without an event. */
 static void update_effect(
     struct maker *maker, struct crash_change *change, struct crash_instance *instance)
 {
@@ -171,8 +171,7 @@ static void make_start(
         set_timer(maker, change, instance, 0);
 }
 
-/* The first event of a commit says where it comes from: a sender, a timer, an effect, or what was
- * deferred. */
+/* The first event of a commit has its source: a sender, a timer, an effect, or a deferred event. */
 static void make_first_event(
     struct maker *maker, struct crash_change *change, struct crash_instance *instance)
 {
@@ -197,7 +196,7 @@ static void make_first_event(
     }
 }
 
-/* A timer that this commit has not touched yet. */
+/* A timer that this commit has not changed yet. */
 static int other_timer(struct maker *maker, const struct crash_change *change)
 {
     int timer = (int)below(maker, CRASH_TIMERS);
@@ -260,7 +259,7 @@ static void make_snapshot(
     };
 }
 
-/* Stopped by hand: the last event there is, and no timer is left. */
+/* A manual stop: the last event, after which no timer is left. */
 static void make_stop(
     struct maker *maker, struct crash_change *change, struct crash_instance *instance)
 {
@@ -310,7 +309,7 @@ static void make_change(struct maker *maker, unsigned number)
     memcpy(change->history, instance->history, sizeof change->history);
 }
 
-/* The same commit, but for one thing that makes it impossible: the model stays what it was. */
+/* The same commit with one fault that makes it impossible: the model stays unchanged. */
 static void spoil(struct maker *maker, const struct crash_model *before)
 {
     struct crash_change *change = &maker->step->changes[0];
@@ -357,7 +356,7 @@ static void make_commit(struct maker *maker, const struct crash_model *before)
         spoil(maker, before);
 }
 
-/* Deletes what the snapshot covers, but for a few. */
+/* Deletes the events that the snapshot covers, except a few. */
 static void make_prune(struct maker *maker, struct crash_instance *instance)
 {
     int64_t up_to = instance->snapshot.sequence - below(maker, 3);
@@ -393,7 +392,7 @@ static void make_lock(struct maker *maker, struct crash_lock *lock, bool *is_hel
     }
 }
 
-/* Something else than a commit; false: nothing fits. */
+/* A step other than a commit; false: none is possible. */
 static bool make_other(struct maker *maker)
 {
     unsigned number = below(maker, CRASH_INSTANCES);
@@ -417,7 +416,7 @@ static bool make_other(struct maker *maker)
     return true;
 }
 
-/* Room must be made: an instance has as many events as the model can keep. */
+/* Prunes first: an instance has as many events as the model can keep. */
 static bool make_room(struct maker *maker)
 {
     for (unsigned i = 0; i < CRASH_INSTANCES; i++) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* plan.h - what a store is asked to do, step by step, and what it must say after each. The same
- * seed gives the same plan, so whoever checks a store after a crash needs only to know which steps
- * had begun and which had been answered.
+/* plan.h - the steps for a store, and the expected content after each. The same seed gives the same
+ * plan, so a check of a store after a crash needs only the numbers of the begun and acknowledged
+ * steps.
  *
  * A plan has everything that one commit may imply: events of every outcome, timers set, moved,
- * cleared and fired, effects asked for, tried, given up and ended, deferred events, event ids,
- * data, snapshots, fences; several commits in one call; commits that must be refused, and leave
- * nothing; and around them pruning, locks, leases, closing and opening, a newer definition, and
+ * cleared and fired, effects requested, retried, dead and ended, deferred events, event ids, data,
+ * snapshots, fences; several commits in one call; commits that must be refused without any change;
+ * and between them pruning, locks, leases, closing and opening, a newer definition, and
  * compaction. */
 #ifndef DET_CRASH_PLAN_H
 #define DET_CRASH_PLAN_H
@@ -57,7 +57,7 @@ struct crash_change {
     int64_t event_id; /* 0: none */
     struct crash_answer answer;
     int64_t fence;
-    int result; /* 0, or how it must be refused */
+    int result; /* 0, or the expected error */
 };
 
 struct crash_step {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* rig.c - runs plans on a recorded disk and looks at what power cuts leave. */
+/* rig.c - runs plans on a recorded disk and checks it after power cuts. */
 #include "crash/rig.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TOLD_MAX 10
-/* One in so many states that are known is looked at all the same. */
+#define REPORTED_MAX 10
+/* One in this many known states is checked nevertheless. */
 #define DOUBT_EVERY 32
 
 static void must(bool is_well, const char *what)
@@ -99,9 +99,9 @@ int crash_rig_run(struct crash_rig *rig, size_t from, size_t to)
     return r;
 }
 
-static void tell(const struct crash_rig *rig, const struct crash_cut *cut, const char *text)
+static void report(const struct crash_rig *rig, const struct crash_cut *cut, const char *text)
 {
-    if (CRASH_FAULTS_SUM(rig->faults) <= TOLD_MAX)
+    if (CRASH_FAULTS_SUM(rig->faults) <= REPORTED_MAX)
         printf(
             "place %zu, step %llu %s, state %016llx: %s\n", cut->place,
             (unsigned long long)(cut->mark + 1) / 2, cut->mark % 2 ? "begun" : "answered",
@@ -112,18 +112,18 @@ static void blame(
     struct crash_rig *rig, const struct crash_cut *cut, uint64_t *count, const char *text)
 {
     ++*count;
-    tell(rig, cut, text);
+    report(rig, cut, text);
 }
 
-/* A store that could never be made, because a sync failed, may be found half made: nothing is in
- * it, and whoever opens it is told so. */
+/* A store whose creation failed by a failed sync may be incomplete: it has no content, and opening
+ * it reports that. */
 static bool is_unborn(const struct crash_rig *rig, const struct crash_cut *cut)
 {
     return cut->mark == 0 && rig->bed.disks[0].failed_syncs > 0;
 }
 
-/* Opens the store of a level; everything that a program does after a crash. */
-static struct crash_verdict look_at(
+/* Opens the store of a level, as a program does after a crash. */
+static struct crash_verdict inspect(
     struct crash_rig *rig, unsigned level, const struct crash_cut *cut)
 {
     struct crash_run *run = &rig->runs[level];
@@ -144,7 +144,7 @@ static struct crash_verdict look_at(
     return verdict;
 }
 
-static void judge(
+static void validate(
     struct crash_rig *rig, const struct crash_cut *cut, const struct crash_verdict *verdict)
 {
     const struct crash_model *answered = &rig->plan->models[cut->mark / 2];
@@ -157,13 +157,13 @@ static void judge(
         blame(rig, cut, &rig->faults.unopened, verdict->text);
     } else {
         if (!crash_model_check(verdict->model, answered, begun, &rig->faults, text, sizeof text))
-            tell(rig, cut, text);
+            report(rig, cut, text);
         if (verdict->findings)
             blame(rig, cut, &rig->faults.unchecked, verdict->text);
     }
 }
 
-/* Looks at the store of a level, unless it is known what will be seen there. */
+/* Checks the store of a level, unless its verdict is known. */
 static void look_once(struct crash_rig *rig, unsigned level, const struct crash_cut *cut)
 {
     struct crash_disk *disk = &rig->bed.disks[level];
@@ -173,18 +173,16 @@ static void look_once(struct crash_rig *rig, unsigned level, const struct crash_
     struct crash_verdict verdict;
 
     if (known && rig->known++ % DOUBT_EVERY != 0) {
-        judge(rig, cut, known);
+        validate(rig, cut, known);
         return;
     }
     if (!known)
         crash_memo_begin(rig->memo, start, disk);
-    verdict = look_at(rig, level, cut);
-    must(
-        !known || crash_verdict_equals(known, &verdict),
-        "a store that reads the same says another");
+    verdict = inspect(rig, level, cut);
+    must(!known || crash_verdict_equals(known, &verdict), "the same reads led to another verdict");
     if (!known)
         crash_memo_end(rig->memo, &verdict);
-    judge(rig, cut, &verdict);
+    validate(rig, cut, &verdict);
 }
 
 int64_t crash_rig_stand(struct crash_rig *rig)
@@ -222,8 +220,8 @@ static int look_nested(void *context, const struct crash_cut *cut, struct crash_
     return 0;
 }
 
-/* While the store of the first cut is opened and looked at, the disk is recorded; then the power
- * goes at every place of that. */
+/* The disk is recorded while the store of the first cut is opened and checked; then the power is
+ * cut at every place of that. */
 static void look_and_cut(struct crash_rig *rig, const struct crash_cut *cut)
 {
     struct crash_disk *disk = &rig->bed.disks[1];
@@ -232,8 +230,8 @@ static void look_and_cut(struct crash_rig *rig, const struct crash_cut *cut)
     struct crash_verdict verdict;
 
     options.first = crash_disk_record(disk);
-    verdict = look_at(rig, 1, cut);
-    judge(rig, cut, &verdict);
+    verdict = inspect(rig, 1, cut);
+    validate(rig, cut, &verdict);
     (void)crash_cut_each(disk, &options, &rig->bed.disks[2], look_nested, &nested, NULL);
 }
 

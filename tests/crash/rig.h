@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* rig.h - a store on a recorded disk in the simulated world, a plan, and after each power cut the
- * question whether the store says what it had promised.
+/* rig.h - a store on a recorded disk in the simulated world, a plan, and a check of the store's
+ * promises after each power cut.
  *
  *     plan ---> run on a disk (marks: 2i - 1 step i begun, 2i answered) ---> log
  *                                                                            | every cut
@@ -25,32 +25,33 @@ struct crash_rig {
     size_t begun, answered; /* steps */
     uint64_t forgiven;      /* failed syncs before the store was opened last */
     uint64_t failed_before; /* failed syncs before the step that was begun last */
-    size_t answered_late;   /* answers to steps that were begun after a sync of the store failed */
-    bool answers_early;     /* a broken store, to see that the rig finds out */
-    uint64_t nested_every;  /* one in so many states is cut again while it is recovered; 0: none */
+    size_t answered_late;   /* acknowledged steps that were begun after a failed sync of the
+                             * store */
+    bool answers_early;     /* a broken store, to test that the rig detects it */
+    uint64_t nested_every;  /* one in this many states is cut again during its recovery; 0: none */
     uint64_t states, nested_states;
-    uint64_t known;  /* states that were known by what the store reads of them */
-    uint64_t unborn; /* states of a store that could never be made */
+    uint64_t known;  /* states whose verdict was known by their reads */
+    uint64_t unborn; /* states of a store whose creation failed */
     struct crash_faults faults;
 };
 
-/* `rig` is all zero, or was closed: then what is known about disks is kept. */
+/* `rig` is all zero, or was closed: then verdicts about disks are kept. */
 void crash_rig_open(struct crash_rig *rig, const struct crash_plan_options *options);
 void crash_rig_close(struct crash_rig *rig);
-/* One that is closed, from malloc(). */
+/* A closed rig, from malloc(). */
 void crash_rig_free(struct crash_rig *rig);
 
 /* Runs the plan from the step after `from` to `to` on the recorded disk, or until a step fails; the
- * store stays open. Returns what the last step returned. */
+ * store stays open. Returns the result of the last step. */
 int crash_rig_run(struct crash_rig *rig, size_t from, size_t to);
-/* Opens the store of the run again, as another process would, and says which step it stands at:
- * the last one answered or the one begun. -1: at none. It is closed then. */
+/* Opens the store of the run again, as another process would, and returns its step: the last one
+ * acknowledged or the one begun. -1: neither. Closes it. */
 int64_t crash_rig_stand(struct crash_rig *rig);
-/* Every cut of the log: opens what is left and compares. Faults are counted, the first ones
- * told. */
+/* Checks every cut of the log: opens the remains and compares. Counts faults, and reports the first
+ * ones. */
 void crash_rig_cut(struct crash_rig *rig, const struct crash_cut_options *options);
 
-/* One line for people, and for those who collect figures. */
+/* Prints one line with the figures. */
 void crash_report(const char *what, uint64_t count, const struct crash_faults *faults);
 
 #endif

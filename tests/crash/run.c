@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* run.c - carries out the steps of a plan on a store. */
+/* run.c - executes the steps of a plan on a store. */
 #include "crash/run.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "crash/value.h"
 
-/* A commit and all that it points to. */
+/* A commit and everything it points to. */
 struct commit {
     struct det_store_commit commit;
     struct det_store_head head;
@@ -48,7 +48,7 @@ static const struct det_machine *machine_of(const struct crash_run *run)
     return run->machines[run->version - 1];
 }
 
-/* Also migrates what is stored to that version, if asked to. */
+/* Also migrates stored data to that version, if requested. */
 static int open_store(struct crash_run *run, unsigned version, bool migrates)
 {
     struct det_error error = { 0 };
@@ -81,12 +81,12 @@ int crash_run_recover(
 
     r = crash_run_open(run, version);
     if (r == 0)
-        r = crash_run_look(run, ret);
+        r = crash_run_read(run, ret);
     if (r != DET_ERR_VERSION || version == other)
         return r;
     crash_run_close(run);
     r = crash_run_open(run, other);
-    return r == 0 ? crash_run_look(run, ret) : r;
+    return r == 0 ? crash_run_read(run, ret) : r;
 }
 
 static void release(struct crash_run *run, unsigned number)
@@ -106,7 +106,7 @@ void crash_run_close(struct crash_run *run)
     run->store = NULL;
 }
 
-/* The handle of an instance, which is asked for after each opening. */
+/* The handle of an instance, which is requested after each opening. */
 static int hold(struct crash_run *run, unsigned number)
 {
     static const struct det_store_rows none = { 0 };
@@ -259,10 +259,13 @@ static void fill_rest(struct commit *commit, const struct crash_change *change)
 /* An opening that the plan does not have, after a crash, has freed all locks. */
 static bool is_locked(struct crash_run *run, const char *id)
 {
-    const struct det_store_lease_change look = { .verb = DET_LEASE_LOOK, .name = id, .owner = "" };
+    const struct det_store_lease_change inspect = { .verb = DET_LEASE_READ,
+                                                    .name = id,
+                                                    .owner = "" };
     struct det_store_lease lease = { 0 };
 
-    return run->store->ops->lock(run->store, machine_of(run), &look, &lease) == 0 && lease.owner[0];
+    return run->store->ops->lock(run->store, machine_of(run), &inspect, &lease) == 0 &&
+           lease.owner[0];
 }
 
 static int fill(struct crash_run *run, struct commit *commit, const struct crash_change *change)
@@ -287,8 +290,8 @@ static int fill(struct crash_run *run, struct commit *commit, const struct crash
     return r;
 }
 
-/* A commit that was to be refused and was not is as bad as the other way round. */
-static int judge(struct crash_run *run, const struct crash_change *change, int result)
+/* A commit that must be refused and was not is as wrong as the reverse. */
+static int validate(struct crash_run *run, const struct crash_change *change, int result)
 {
     if (result == change->result)
         return 0;
@@ -298,7 +301,7 @@ static int judge(struct crash_run *run, const struct crash_change *change, int r
     return result < 0 ? result : DET_ERR_INVALID;
 }
 
-/* What a store must never make of a commit: first the events, and then what they imply. */
+/* A deliberate bug: commits first the events, and then what they imply. */
 static int run_split(struct crash_run *run, const struct crash_step *step)
 {
     struct commit commit;
@@ -338,7 +341,7 @@ static int run_commit(struct crash_run *run, const struct crash_step *step)
     if (r == 0)
         r = run->store->ops->commit(run->store, pointers, step->change_count);
     for (size_t i = 0; i < step->change_count && r == 0; i++) {
-        r = judge(run, &step->changes[i], pointers[i]->result);
+        r = validate(run, &step->changes[i], pointers[i]->result);
         if (r == 0 && step->changes[i].is_new)
             run->instances[step->changes[i].instance] = pointers[i]->instance;
     }
@@ -368,7 +371,7 @@ static int run_lock(struct crash_run *run, const struct crash_step *step)
 
     crash_text_make(name, is_lease ? 'l' : 'i', step->subject);
     change.name = name;
-    change.verb = DET_LEASE_LOOK;
+    change.verb = DET_LEASE_READ;
     r = is_lease ? run->store->ops->lease(run->store, &change, &lease)
                  : run->store->ops->lock(run->store, machine_of(run), &change, &lease);
     if (r < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* run.h - carries out a plan on a store, and asks a store what it has. */
+/* run.h - executes a plan on a store, and reads its content. */
 #ifndef DET_CRASH_RUN_H
 #define DET_CRASH_RUN_H
 
@@ -18,8 +18,8 @@ struct crash_run {
     struct det_machine *machines[CRASH_VERSIONS]; /* from version 1 */
     unsigned version;
     struct det_store_instance *instances[CRASH_INSTANCES];
-    bool is_split; /* broken on purpose: timers and effects are a commit of their own */
-    char text[DET_ERROR_TEXT_MAX]; /* what went wrong last */
+    bool is_split;                 /* broken on purpose: timers and effects are a separate commit */
+    char text[DET_ERROR_TEXT_MAX]; /* the last failure */
 };
 
 void crash_run_init(
@@ -30,17 +30,17 @@ void crash_run_deinit(struct crash_run *run);
 /* Opens the store and serves the machine in that version. */
 int crash_run_open(struct crash_run *run, unsigned version);
 void crash_run_close(struct crash_run *run);
-/* Opens a store after a crash and looks at it: in the version that was served for certain, or, when
- * that does not fit, in the one that was about to be. */
+/* Opens a store after a crash and reads it: in the version that was served for certain, or, if that
+ * does not fit, in the one that was about to be served. */
 int crash_run_recover(
     struct crash_run *run, unsigned version, unsigned other, struct crash_model *ret);
 
-/* Carries out one step: 0 when it happened, or was refused as planned; else the error. */
+/* Executes one step: 0 if it happened, or was refused as planned; else the error. */
 int crash_run_step(struct crash_run *run, const struct crash_step *step);
 
-/* Everything that an open store has. */
-int crash_run_look(struct crash_run *run, struct crash_model *ret);
-/* Asks the store to check itself: how many findings, the first of them in `text`. */
+/* Reads the whole content of an open store. */
+int crash_run_read(struct crash_run *run, struct crash_model *ret);
+/* Runs the store's own check: returns the number of findings, the first of them in `text`. */
 int crash_run_check(struct crash_run *run, unsigned *ret);
 
 #endif

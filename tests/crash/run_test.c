@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* run_test.c - plans and models agree with stores, step by step, when nothing goes wrong: a store
- * in memory, and one in a file. */
+/* run_test.c - plans and models agree with stores, step by step, without faults: a store in memory,
+ * and one in a file. */
 #include "lib/test.h"
 
 #include <detent/sim.h>
@@ -31,7 +31,7 @@ static void run_plan(const char *url, const struct crash_plan_options *options)
 
         if (r < 0)
             fail_msg("step %d, kind %d: %d, %s", (int)i, plan->steps[i - 1].kind, r, run.text);
-        assert_int_equal(crash_run_look(&run, found), 0);
+        assert_int_equal(crash_run_read(&run, found), 0);
         if (!crash_model_check(found, &plan->models[i], &plan->models[i], &faults, text, 512))
             fail_msg("after step %d, kind %d: %s", (int)i, plan->steps[i - 1].kind, text);
     }
@@ -42,7 +42,7 @@ static void run_plan(const char *url, const struct crash_plan_options *options)
     free(found);
 }
 
-static void a_store_in_a_file_says_what_the_model_says(void **state)
+static void store_in_a_file_matches_the_model(void **state)
 {
     char *folder = det_test_folder();
     char url[600];
@@ -57,14 +57,14 @@ static void a_store_in_a_file_says_what_the_model_says(void **state)
     det_test_folder_remove(folder);
 }
 
-static void a_store_in_memory_says_what_the_model_says(void **state)
+static void store_in_memory_matches_the_model(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++)
         run_plan("memory:", &(struct crash_plan_options){ .seed = seed, .steps = 300 });
 }
 
-/* How often each thing is in a plan. */
+/* Number of each kind of step in a plan. */
 struct counts {
     size_t steps[CRASH_STEP_COMPACT + 1];
     size_t timers[DET_STORE_UPDATE + 1], effects[DET_STORE_UPDATE + 1],
@@ -95,8 +95,8 @@ static void count_change(struct counts *counts, const struct crash_change *chang
     counts->batches += change->event_count > 1;
 }
 
-/* A rig that does not do something proves nothing about it. */
-static void a_plan_has_everything_that_a_store_can_be_asked(void **state)
+/* A rig proves nothing about operations that it does not execute. */
+static void plan_covers_every_operation_of_a_store(void **state)
 {
     struct crash_plan *plan = crash_plan_open(&(struct crash_plan_options){
         .seed = 1, .steps = 1200, .reopen_every = 37, .compacts = true });
@@ -122,7 +122,7 @@ static void a_plan_has_everything_that_a_store_can_be_asked(void **state)
     crash_plan_close(plan);
 }
 
-static void a_model_that_differs_anywhere_is_found_out(void **state)
+static void any_difference_from_the_model_is_detected(void **state)
 {
     struct crash_plan *plan =
         crash_plan_open(&(struct crash_plan_options){ .seed = 1, .steps = 99 });
@@ -150,10 +150,10 @@ static void a_model_that_differs_anywhere_is_found_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_store_in_memory_says_what_the_model_says),
-        cmocka_unit_test(a_store_in_a_file_says_what_the_model_says),
-        cmocka_unit_test(a_plan_has_everything_that_a_store_can_be_asked),
-        cmocka_unit_test(a_model_that_differs_anywhere_is_found_out),
+        cmocka_unit_test(store_in_memory_matches_the_model),
+        cmocka_unit_test(store_in_a_file_matches_the_model),
+        cmocka_unit_test(plan_covers_every_operation_of_a_store),
+        cmocka_unit_test(any_difference_from_the_model_is_detected),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

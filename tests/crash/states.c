@@ -4,10 +4,10 @@
 /* states.c - crash_states SHARD COUNT: a plan on a recorded disk, and every power cut of it.
  *
  * Environment: CRASH_SEED, CRASH_STEPS (of the plan), CRASH_CHANCES (random states per place),
- * CRASH_NESTED (one in so many states is cut again while it is recovered; 0: none). CRASH_BUG
- * breaks something on purpose, and then it fails unless it finds that: `sync` (the disk ignores
- * syncs), `early` (answers before the commit), `split` (timers and effects in a commit of their
- * own). */
+ * CRASH_NESTED (one in this many states is cut again during its recovery; 0: none). CRASH_BUG
+ * breaks something on purpose, and then the test fails unless it detects that: `sync` (the disk
+ * ignores syncs), `early` (acknowledges before the commit), `split` (timers and effects in a
+ * separate commit). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

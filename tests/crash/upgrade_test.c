@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* upgrade_test.c - a store of an older schema is upgraded while the power goes, at every write and
- * every sync: what is left is of one schema or the other, and nothing in it is lost. */
+/* upgrade_test.c - power cuts at every write and sync during the upgrade of an older schema: the
+ * store has one schema or the other, and nothing in it is lost. */
 #include "crash/bed.h"
 #include "crash/cut.h"
 #include "store/sqlite/sqlite.h"
@@ -16,7 +16,7 @@ struct scene {
     uint64_t states, old, new;
 };
 
-/* A connection of the test's own to the store of a level. */
+/* The test's own connection to the store of a level. */
 static sqlite3 *connect(unsigned level)
 {
     static const char *const names[] = { "crash0", "crash1" };
@@ -31,10 +31,10 @@ static sqlite3 *connect(unsigned level)
 
 static void execute(sqlite3 *database, const char *text)
 {
-    char *said = NULL;
+    char *printed = NULL;
 
-    if (sqlite3_exec(database, text, NULL, NULL, &said) != SQLITE_OK)
-        fail_msg("%s", said);
+    if (sqlite3_exec(database, text, NULL, NULL, &printed) != SQLITE_OK)
+        fail_msg("%s", printed);
 }
 
 static int64_t ask(sqlite3 *database, const char *text)
@@ -62,8 +62,8 @@ static struct det_store *open_store(struct scene *scene, unsigned level)
     return store;
 }
 
-/* The first mark: the old store is there. The second: it has been upgraded. */
-static int look(void *context, const struct crash_cut *cut, struct crash_disk *disk)
+/* The first mark: the old store is complete. The second: it has been upgraded. */
+static int inspect(void *context, const struct crash_cut *cut, struct crash_disk *disk)
 {
     struct scene *scene = context;
     struct pad pad = { .machine = scene->machine };
@@ -89,7 +89,7 @@ static int look(void *context, const struct crash_cut *cut, struct crash_disk *d
     return 0;
 }
 
-static void after_a_crash_it_is_of_one_schema_and_nothing_is_lost(void **state)
+static void crash_during_upgrade_leaves_one_schema_and_loses_nothing(void **state)
 {
     struct crash_cut_options options = { .chances = 8, .seed = 1, .singles_max = 24 };
     struct scene *scene = calloc(1, sizeof *scene);
@@ -112,7 +112,7 @@ static void after_a_crash_it_is_of_one_schema_and_nothing_is_lost(void **state)
     options.first = disk->op_count;
     det_store_close(open_store(scene, 0));
     crash_disk_mark(disk, 2);
-    (void)crash_cut_each(disk, &options, &scene->bed.disks[1], look, scene, NULL);
+    (void)crash_cut_each(disk, &options, &scene->bed.disks[1], inspect, scene, NULL);
     print_message(
         "             %llu states, %llu of schema 1, %llu of schema %d\n",
         (unsigned long long)scene->states, (unsigned long long)scene->old,
@@ -126,7 +126,7 @@ static void after_a_crash_it_is_of_one_schema_and_nothing_is_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(after_a_crash_it_is_of_one_schema_and_nothing_is_lost),
+        cmocka_unit_test(crash_during_upgrade_leaves_one_schema_and_loses_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

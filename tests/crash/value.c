@@ -122,7 +122,7 @@ struct det_machine *crash_machine_open(unsigned version)
     return machine;
 }
 
-/* Between nothing and all that fits, so that rows have all sizes. */
+/* Between nothing and the maximum, so that rows have all sizes. */
 static void make_text(char *target, size_t capacity, int64_t number)
 {
     size_t size = number < 0 ? 0 : (size_t)number % capacity;

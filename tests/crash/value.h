@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* value.h - the machine of the plans, and what its numbers are as ids, texts, payloads and data. */
+/* value.h - the machine of the plans, and its numbers as ids, texts, payloads and data. */
 #ifndef DET_CRASH_VALUE_H
 #define DET_CRASH_VALUE_H
 

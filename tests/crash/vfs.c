@@ -21,9 +21,9 @@ struct file {
     sqlite3_file base;
     struct crash_disk *disk;
     unsigned name, node;
-    uint64_t deaths; /* that the disk had seen when it was opened */
+    uint64_t deaths; /* number of power cuts when it was opened */
     int lock;
-    bool syncs_folder; /* with its first sync */
+    bool syncs_folder; /* when it is first synced */
     bool has_shm;
     uint8_t shm_shared, shm_exclusive; /* a bit per lock */
 };
@@ -43,7 +43,7 @@ static bool is_dead(const struct file *file)
     return file->deaths != file->disk->deaths;
 }
 
-/* Whether a change may happen: the process lives, and does not die here. */
+/* True if a change may happen: the process lives, and does not die here. */
 static bool begin(struct file *file)
 {
     return crash_disk_begin(file->disk, file->deaths);
@@ -53,7 +53,7 @@ static void ask(
     struct crash_disk *disk, const char *path, enum crash_ask kind, uint64_t offset, size_t size)
 {
     if (disk->memo)
-        crash_memo_ask(disk->memo, path, kind, offset, size);
+        crash_memo_read(disk->memo, path, kind, offset, size);
 }
 
 static int file_unlock(sqlite3_file *base, int level);
@@ -136,7 +136,7 @@ static int file_size(sqlite3_file *base, sqlite3_int64 *ret)
 }
 
 /* The locks of SQLite's file format: any number of readers, one that reserves the right to write,
- * one that waits for the readers to go. */
+ * one that waits for the readers to finish. */
 static int file_lock(sqlite3_file *base, int level)
 {
     struct file *file = file_of(base);
@@ -252,7 +252,7 @@ static int shm_lock_one(struct file *file, unsigned at, int flags)
     return SQLITE_OK;
 }
 
-/* Several are locked together or not at all. */
+/* Locks several together or none. */
 static int shm_lock(sqlite3_file *base, int offset, int count, int flags)
 {
     struct file *file = file_of(base);
@@ -355,7 +355,7 @@ static int vfs_delete(sqlite3_vfs *base, const char *path, int syncs_folder)
     return SQLITE_OK;
 }
 
-/* As on Linux, an empty file does not exist: SQLite takes it for a journal that was never used. */
+/* As on Linux, an empty file does not exist: SQLite treats it as a journal that was never used. */
 static int vfs_access(sqlite3_vfs *base, const char *path, int flags, int *ret)
 {
     struct crash_vfs *vfs = (struct crash_vfs *)base;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* vfs.h - SQLite on a recorded disk. It claims what SQLite's own VFS claims on Linux, and no more:
- * sectors beside a write are left alone (POWERSAFE_OVERWRITE), nothing about order or atomicity.
+/* vfs.h - SQLite on a recorded disk. It guarantees what SQLite's own VFS guarantees on Linux: a
+ * write does not change neighbouring sectors (POWERSAFE_OVERWRITE); nothing about order or
+ * atomicity.
  *
  * A folder is synced when a new journal or log is synced for the first time, as SQLite does there.
- * Shared memory is that of connections in one process; it is gone with the power. */
+ * Connections in one process share memory, which a power cut deletes. */
 #ifndef DET_CRASH_VFS_H
 #define DET_CRASH_VFS_H
 

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* victim.c - a process to be killed while it carries out a plan on a store in a file, and the one
- * that looks at what it left.
+/* victim.c - a process that is killed while it executes a plan on a store in a file, and the one
+ * that checks the store afterwards.
  *
- *     crash_victim run FILE SEED STEPS FROM    carries out the steps after FROM; before each it
+ *     crash_victim run FILE SEED STEPS FROM    executes the steps after FROM; before each it
  *                                              writes "b N" and a newline, "a N" once answered
  *     crash_victim check FILE SEED STEPS BEGUN ANSWERED
- *                                              compares the store, and prints "at N", the step that
- *                                              it stands at
+ *                                              compares the store, and prints "at N", its step
  *
- * A commit that fails is said too, "f N", and tried once more: whether that may be answered depends
- * on what failed. It ends with 0; 1: something is wrong, in words; 3: the store ended the plan with
- * an error. A line is written in one call, so that it is there or not. */
+ * A failed commit is reported as "f N", and retried once: the cause decides whether the retry may
+ * be acknowledged. Exit code 0: success; 1: a fault, described in words; 3: the store ended the
+ * plan with an error. A line is written in one call, so it is complete or missing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,7 @@
 
 #include "crash/run.h"
 
-static void say(char letter, size_t number)
+static void print(char letter, size_t number)
 {
     char line[32];
     int size = snprintf(line, sizeof line, "%c %zu\n", letter, number);
@@ -39,14 +38,14 @@ static int run_step(struct crash_run *run, const struct crash_plan *plan, size_t
     const struct crash_step *step = &plan->steps[number - 1];
     int r;
 
-    say('b', number);
+    print('b', number);
     r = crash_run_step(run, step);
     if (r < 0 && step->kind == CRASH_STEP_COMMIT) {
-        say('f', number);
+        print('f', number);
         r = crash_run_step(run, step);
     }
     if (r == 0)
-        say('a', number);
+        print('a', number);
     return r;
 }
 
@@ -63,7 +62,7 @@ static int run_plan(struct crash_run *run, const struct crash_plan *plan, size_t
     return r < 0 ? 3 : 0;
 }
 
-/* New names change nothing in the model, but which version fits. */
+/* New names change nothing in the model except the version that fits. */
 static size_t stands_at(
     const struct crash_run *run, const struct crash_plan *plan, size_t begun, size_t answered,
     const struct crash_model *found)

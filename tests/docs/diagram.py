@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 # Copyright the detent authors
-"""docs/images/order.svg is what `detent diagram` draws of the machine in README.md.
+"""The pictures of machines in docs/images are what `detent diagram` draws of their definitions.
 
     diagram.py DETENT ROOT          compares the texts and the shapes; places depend on GraphViz
-    diagram.py --write DETENT ROOT  writes the picture
+    diagram.py --write DETENT ROOT  writes the pictures
 """
 import re
 import subprocess
@@ -12,7 +12,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-PICTURE = "docs/images/order.svg"
+# Where the definition is: in a block of README.md, or a file.
+PICTURES = {
+    "docs/images/order.svg": "README.md",
+    "docs/images/daemon-life.svg": "src/program/daemon/life.fsm",
+    "docs/images/daemon-reload.svg": "src/program/daemon/reload.fsm",
+}
 
 
 def machine_of(readme):
@@ -22,10 +27,11 @@ def machine_of(readme):
     return found[1]
 
 
-def draw(detent, spec):
+def draw(detent, source):
+    text = source.read_text()
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "order.fsm")
-        path.write_text(spec)
+        path = Path(folder, "spec.fsm")
+        path.write_text(machine_of(text) if source.suffix == ".md" else text)
         return subprocess.check_output([detent, "diagram", path, "--format", "svg"], text=True)
 
 
@@ -36,20 +42,28 @@ def structure(svg):
     return texts, shapes
 
 
+def check(root, picture, svg):
+    committed, drawn = structure(Path(root, picture).read_text()), structure(svg)
+    if len(drawn[0]) < 7:
+        sys.exit(f"{picture}: that is no drawing of a machine: {drawn}")
+    if committed != drawn:
+        sys.exit(f"{picture} has {committed}, detent draws {drawn}: run scripts/pictures")
+    pages = [page for page in (Path(root, "README.md"), Path(root, "ARCHITECTURE.md"))
+             if f"]({picture})" in page.read_text()]
+    if not pages:
+        sys.exit(f"{picture} is on no page")
+
+
 def main():
     arguments = sys.argv[1:]
     is_write = arguments[:1] == ["--write"]
     detent, root = arguments[is_write:]
-    svg = draw(Path(detent).resolve(), machine_of(Path(root, "README.md").read_text()))
-    picture = Path(root, PICTURE)
-    if is_write:
-        picture.write_text(svg)
-        return 0
-    committed, drawn = structure(picture.read_text()), structure(svg)
-    if len(drawn[0]) < 8:
-        sys.exit(f"that is no drawing of an order: {drawn}")
-    if committed != drawn:
-        sys.exit(f"{PICTURE} has {committed}, detent draws {drawn}: run scripts/pictures")
+    for picture, source in PICTURES.items():
+        svg = draw(Path(detent).resolve(), Path(root, source))
+        if is_write:
+            Path(root, picture).write_text(svg)
+        else:
+            check(root, picture, svg)
     return 0
 
 

@@ -85,7 +85,7 @@ class Screen(Terminal):
         return SANITIZER.sub("", self.text().replace("\r\n", "\n"))
 
 
-def test_nobody_is_up():
+def test_commands_fail_without_a_running_daemon():
     for words in (["tree"], ["tasks"], ["slots"], ["logs"], ["stop"], ["drain"], ["restart", "x"],
                   ["submit", "--", "true"]):
         detent(*words, code=3, err="there is no detent.yaml here or in a folder above")
@@ -101,7 +101,7 @@ def test_nobody_is_up():
     detent("tasks", code=3, err="start it with `detent up`")
 
 
-def test_looking_at_it():
+def test_status_commands_show_the_tasks():
     one = begin()
     done = detent("tasks")
     lines = done.stdout.splitlines()
@@ -163,11 +163,11 @@ def test_orders():
     equal(task("web")["state"], "stopped")
     detent("stop", "web", err="web: nothing to do")
     detent("drain", "flaky", "--wait", err="flaky: drained")
-    detent("stop", "database", "--timeout", "1s", code=2, err="--timeout is for --wait")
+    detent("stop", "database", "--timeout", "1s", code=2, err="--timeout needs --wait")
     detent("drain", "database", "--wait", "--timeout", "1ms", code=5, err="database: not drained")
     detent("stop", "--purge", code=2)
-    detent("stop", "--wait", err="Everything has stopped; detent has ended.")
-    # The place is free: nobody needs to wait for the next one.
+    detent("stop", "--wait", err="Everything has stopped; detent up has exited.")
+    # The place is free: the next one need not wait.
     again = Up()
     again.wait_for("database .*started")
     equal(one.process.wait(PATIENCE), 0)
@@ -182,14 +182,14 @@ def test_draining_everything():
                                env=environment())
     wait_until(lambda: Client().one("status")["state"] == "draining", "that it drains")
     detent("submit", "--", "true", code=1)
-    detent("drain", err="detent up ends when all have come to their end")
+    detent("drain", err="detent up exits when all attempts have finished")
     Path("go").touch()
     said = waiting.communicate(timeout=PATIENCE)[1]
-    check("All have come to their end" in said, said)
+    check("All attempts have finished" in said, said)
     one.end(0)
 
 
-def test_a_job_is_tried_again():
+def test_failing_job_is_retried():
     config(SLEEPER, "defaults: {backoff: {first: 1ms, max: 1ms}}\n")
     one = Up()
     one.wait_for("sleeper .*started")
@@ -212,10 +212,10 @@ def test_jobs():
     detent("submit", "batch", "--", "true", code=6, err="batch")
     detent("submit", "batch", "--drop", "--", "true", code=6)
     detent("submit", "--name", "web", "--", "true", code=4, err="web")
-    detent("submit", "batch", "true", code=2, err="behind two dashes")
+    detent("submit", "batch", "true", code=2, err="must follow two dashes")
     detent("submit", "bach", "--", "true", code=3, err="did you mean 'batch'?")
     detent("submit", "other", "--new-slot", "-w", "--", "true", err="completed")
-    detent("submit", "--name", "a b", "--", "true", code=2, err="is no name")
+    detent("submit", "--name", "a b", "--", "true", code=2, err="is not a name")
     detent("submit", "-w", "--", "no-such-program", code=1, err="no-such-program")
     waiting = subprocess.Popen([DETENT, "submit", "batch", "--replace", "-w", "--", "sleep", "60"],
                                stderr=subprocess.PIPE, text=True, env=environment())
@@ -227,12 +227,12 @@ def test_jobs():
     one.stop(0)
 
 
-def test_an_interrupted_wait_leaves_the_job():
+def test_interrupted_wait_leaves_the_job_running():
     one = begin()
     terminal = Screen("submit", "--wait", "--name", "long", "--", "sleep", "60")
     terminal.wait_for("started")
     terminal.process.send_signal(signal.SIGINT)
-    check("long: goes on; detent stop ends it" in terminal.finish(130))
+    check("long: still running; 'detent stop' stops it" in terminal.finish(130))
     equal(task("long")["state"], "running")
     one.stop(0)
 
@@ -270,7 +270,7 @@ def test_logs():
     follower.wait_for("something new")
     detent("logs", "job", out="job | something new")
     detent("stop", "-w")
-    check("The detent that ran here has ended." in follower.finish(0))
+    check("The running detent has exited." in follower.finish(0))
     one.end(0)
 
 

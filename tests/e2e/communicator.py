@@ -167,7 +167,7 @@ def test_a_worker_of_a_module_sends_and_receives_through_a_communicator():
     it.stop()
 
 
-def test_what_nobody_receives_is_logged():
+def test_unreceived_messages_are_logged():
     relay = Relay()
     relay.waiting = [{"instance": "u-1", "content": "hello"}]
     Path("detent.yaml").write_text(
@@ -177,7 +177,7 @@ def test_what_nobody_receives_is_logged():
     it.stop()
 
 
-def test_the_environment_adds_a_communicator_and_takes_it_away():
+def test_environment_variables_add_and_remove_a_communicator():
     relay = Relay()
     Path("detent.yaml").write_text(PLANT)
     both = {"API_URL": relay.url, "AUTH_TOKEN": "a secret"}

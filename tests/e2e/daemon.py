@@ -48,15 +48,15 @@ def test_a_token_is_printed_once_and_kept_as_a_hash():
     check(TOKEN.fullmatch(made["token"] + "\n"), made)
     equal(one("token", "revoke", found[1])["type"], "revoked")
     equal([token["id"] for token in objects("token", "list")], [made["id"]])
-    detent("token", "revoke", made["id"], out="is revoked")
+    detent("token", "revoke", made["id"], out="revoked")
     detent("token", "list", err="There are no tokens")
 
 
-def test_what_is_wrong_with_tokens_is_told():
+def test_token_command_errors_are_reported():
     detent("token", "list", code=3, err="there is no detent.yaml here")
     project()
     detent("token", "nwe", code=2, err="did you mean 'new'?")
-    detent("token", "new", "x", code=2, err="takes no name")
+    detent("token", "new", "x", code=2, err="write the name as --name NAME")
     detent("token", "revoke", code=2, err="needs the id")
     detent("token", "revoke", "nobody", code=3, err="there is no token 'nobody'")
     detent("token", "new", "--scope", "write", code=2, err="read, send, admin and metrics")
@@ -71,7 +71,7 @@ def test_what_is_wrong_with_tokens_is_told():
 
 
 class Serve(Up):
-    """One `detent serve`; as root it has to be told that this is meant."""
+    """One `detent serve`; root must confirm that it is intended."""
 
     def __init__(self, *words, env=None, **more):
         root = ["--allow-root"] if os.geteuid() == 0 and "--user" not in words else []
@@ -108,7 +108,7 @@ def test_a_folder_of_specs_is_served():
     check(Path("detent.db").exists())
 
 
-def test_a_folder_can_be_named():
+def test_folder_can_be_given_as_an_argument():
     Path("shop").mkdir()
     detent("up", "./shop", code=3, err="has no detent.yaml and no spec")
     detent("up", "nowhere/at/all", code=3, err="No such file")
@@ -124,9 +124,9 @@ def test_a_folder_can_be_named():
     check(run("up", "shopp").returncode == 3)
 
 
-def test_specs_that_nobody_can_serve_are_refused_with_what_to_write():
+def test_unservable_specs_are_refused_with_a_remedy():
     Path("order.fsm").write_text(ORDER)
-    done = detent("up", code=2, err=["order.fsm asks for effects", "charge_card: {command: ["])
+    done = detent("up", code=2, err=["order.fsm requests effects", "charge_card: {command: ["])
     Path("detent.yaml").write_text(
         done.stderr[done.stderr.index("version: 1"):].replace("./charge_card", "true"))
     detent("check", "detent.yaml")
@@ -138,7 +138,7 @@ def test_specs_that_nobody_can_serve_are_refused_with_what_to_write():
     detent("up", code=2, err="order.fsm and other.fsm both define 'parcel'")
 
 
-def test_a_file_that_lists_nothing_to_run_stands_for_its_specs():
+def test_file_without_anything_to_run_serves_its_specs():
     project("version: 1\nstore: sqlite:parcels.db\nlog: {level: error}\n")
     detent("check", "detent.yaml", code=2,
            err="needs 'tasks', 'machines', 'workers' or a durable slot")
@@ -151,7 +151,7 @@ def test_a_file_that_lists_nothing_to_run_stands_for_its_specs():
            err="needs 'tasks', 'machines', 'workers' or a durable slot")
 
 
-def test_specs_beside_tasks_are_served_and_never_in_their_way():
+def test_specs_next_to_tasks_are_served_without_affecting_them():
     project(TASK.replace("sleep 60", "[sh, -c, \"echo runs; exec sleep 60\"]"))
     for name, text in (("parcel", PARCEL), ("order", ORDER), ("guarded", GUARDED),
                        ("broken", "STATE("), ("twin", PARCEL.replace("parcel", "twin")),
@@ -162,7 +162,7 @@ def test_specs_beside_tasks_are_served_and_never_in_their_way():
     wait_until(lambda: "In another terminal" in "".join(it.talk), "all of what it says")
     said = "\n".join(it.talk)
     for part in ("Serves parcel from sqlite:",
-                 "order.fsm is not served: nothing says what its effects run. List it",
+                 "order.fsm is not served: its effects have no commands. List it",
                  "guarded.fsm is not served: ", "broken.fsm is not served: it is not a valid",
                  "twin.fsm is not served: another spec here has a definition of the same name"):
         check(part in said, f"no '{part}' in {said}")
@@ -183,10 +183,10 @@ def test_specs_beside_tasks_are_served_and_never_in_their_way():
     it.stop()
 
 
-def test_serve_tells_its_supervisor_what_it_does():
+def test_serve_notifies_its_service_manager():
     project("version: 1\ntasks:\n  a: {run: 'true', restart: never}\n")
     supervisor = Supervisor()
-    # Nothing is left to run, and it goes on.
+    # No work is left, and it continues.
     daemon = Serve(env={**supervisor.env, "WATCHDOG_USEC": "20000"})
     check("STATUS=1 task, " in supervisor.hear("READY=1"))
     for _ in range(3):
@@ -215,7 +215,7 @@ def test_the_watchdog_of_another_process_is_not_fed():
     daemon.end()
 
 
-def test_serve_speaks_as_it_is_told():
+def test_serve_logs_in_the_configured_format():
     project("version: 1\nlog: {format: text}\ntasks:\n  a: {run: echo hello}\n")
     daemon = Serve()
     daemon.wait_for(r"^\d{4}-.* a +\| hello")
@@ -225,7 +225,7 @@ def test_serve_speaks_as_it_is_told():
     line = json.loads(daemon.lines[place])
     equal((line["component"], line["task"], line["stream"]), ("output", "a", "output"))
     daemon.stop()
-    # What is less important is not told.
+    # Less important lines are not shown.
     project("version: 1\nlog: {level: warning}\ntasks:\n"
             "  a: {run: echo hello, restart: never}\n  b: {run: 'false', restart: never}\n")
     daemon = Serve()
@@ -234,7 +234,7 @@ def test_serve_speaks_as_it_is_told():
     check(not any("hello" in line or "info" in line for line in daemon.lines), daemon.shown())
 
 
-def test_what_is_not_safe_is_refused():
+def test_unsafe_settings_are_refused():
     project(TASK + "http: {listen: \"0.0.0.0:0\"}\n")
     open_up = {"DETENT_LISTEN": ""}
     for command in ("up",), ("serve", "--allow-root"):
@@ -245,7 +245,7 @@ def test_what_is_not_safe_is_refused():
     project(TASK + "http: {listen: \"0.0.0.0:0\", tls: {certificate: c.pem, key: k.pem}}\n")
     detent("up", code=3, err="k.pem", env=open_up)
     Path("k.pem").touch(0o640)
-    detent("up", code=6, err="a key that others can read", env=open_up)
+    detent("up", code=6, err="others can read or write this private key", env=open_up)
     os.chmod("k.pem", 0o600)
     detent("up", code=6, err="there is no token yet", env=open_up)
     detent("token", "new", "--expires", "1s")
@@ -257,11 +257,11 @@ def test_what_is_not_safe_is_refused():
     detent("serve", "--allow-root", code=6, err="everybody may write to this folder")
     os.chmod(".", 0o755)
     if os.geteuid() == 0:
-        detent("serve", code=6, err="--user NAME makes it another user")
+        detent("serve", code=6, err="--user NAME changes the user")
         detent("serve", "--user", "nobody-here", code=3, err="there is no user 'nobody-here'")
 
 
-def test_a_file_that_everybody_may_change_is_not_run():
+def test_world_writable_file_is_refused():
     """It says what is run, as root perhaps."""
     project(TASK)
     os.chmod(".", 0o755)
@@ -279,7 +279,7 @@ def finding(word):
     return [(level, word in text) for level, text in findings(6)]
 
 
-def test_root_runs_no_file_that_others_may_change():
+def test_root_refuses_a_file_that_others_can_write():
     """A group or an owner other than root could have root run anything."""
     if os.geteuid() != 0:
         print("skipped: only root can give a file to another group")
@@ -299,7 +299,7 @@ def test_root_runs_no_file_that_others_may_change():
     for path in "detent.yaml", ".":
         os.chown(path, 12345, 0)
         for command in commands:
-            detent(*command, code=6, err="its owner is user 12345, who could change what is run")
+            detent(*command, code=6, err="its owner is user 12345, who could change what runs")
         check(("unsafe", True) in finding("its owner is user 12345"), path)
         os.chown(path, 0, 0)
     # As a stranger's in /tmp.
@@ -309,7 +309,7 @@ def test_root_runs_no_file_that_others_may_change():
     detent("up", code=6, err="its owner is user 12345")
 
 
-def test_a_reload_takes_no_file_that_others_may_change():
+def test_reload_refuses_a_file_that_others_can_write():
     """What was safe at the start may not be by now."""
     project(TASK)
     os.chmod(".", 0o755)
@@ -317,11 +317,11 @@ def test_a_reload_takes_no_file_that_others_may_change():
     daemon.wait_for("ready: ")
     Path("detent.yaml").write_text(TASK + "  more: {run: sleep 600}\n")
     os.chmod("detent.yaml", 0o666)
-    detent("reload", code=2, err=["detent.yaml: everybody may change it", "nothing has changed"])
+    detent("reload", code=2, err=["detent.yaml: everybody may change it", "nothing was changed"])
     os.chmod("detent.yaml", 0o644)
     if os.geteuid() == 0:
         os.chown("detent.yaml", 12345, 0)
-        detent("reload", code=2, err="its owner is user 12345, who could change what is run")
+        detent("reload", code=2, err="its owner is user 12345, who could change what runs")
         os.chown("detent.yaml", 0, 0)
     check("more" not in [task["name"] for task in objects("tasks")])
     detent("reload")
@@ -329,7 +329,7 @@ def test_a_reload_takes_no_file_that_others_may_change():
     daemon.stop()
 
 
-def test_root_serves_no_spec_that_others_may_change():
+def test_root_refuses_a_spec_that_others_can_write():
     """Without a detent.yaml the folder says what runs."""
     if os.geteuid() != 0:
         print("skipped: only root can give a folder to another user")
@@ -341,11 +341,11 @@ def test_root_serves_no_spec_that_others_may_change():
     detent("up", code=6, err="everybody may write to this folder")
     os.chmod(".", 0o755)
     os.chown(".", 12345, 0)
-    detent("up", code=6, err="its owner is user 12345, who could change what is run")
+    detent("up", code=6, err="its owner is user 12345, who could change what runs")
     os.chown(".", 0, 0)
 
 
-def test_a_token_that_root_makes_does_not_lock_its_owner_out():
+def test_token_created_by_root_keeps_the_project_owner():
     if os.geteuid() != 0:
         print("skipped: only root can act for another user")
         return
@@ -358,7 +358,7 @@ def test_a_token_that_root_makes_does_not_lock_its_owner_out():
         equal(os.stat(f".detent/{name}").st_uid, 12345)
 
 
-def test_others_than_root_share_files_with_their_own_group():
+def test_users_may_share_files_with_their_own_group():
     """Debian's umask of 002 makes all files so."""
     if os.geteuid() != 0:
         print("skipped: only root can become another user")
@@ -377,17 +377,17 @@ def test_others_than_root_share_files_with_their_own_group():
     check(done.returncode == 6 and "its group may change it" in done.stderr, done)
 
 
-def test_tokens_are_not_put_where_a_link_leads():
+def test_token_folder_must_not_be_a_link():
     project(TASK)
     Path("elsewhere").mkdir(0o700)
     Path(".detent").symlink_to("elsewhere")
-    detent("token", "new", code=6, err="is no folder, but a link")
-    detent("token", "list", code=6, err="is no folder, but a link")
+    detent("token", "new", code=6, err="is not a folder, but a link")
+    detent("token", "list", code=6, err="is not a folder, but a link")
     equal(os.listdir("elsewhere"), [])
     Path(".detent").unlink()
     Path(".detent").mkdir()
     os.chmod(".detent", 0o777)
-    detent("token", "new", code=6, err="others may write to it; chmod 700")
+    detent("token", "new", code=6, err="others may write to it; run chmod 700 on it")
 
 
 def openssl(*words):
@@ -396,10 +396,10 @@ def openssl(*words):
 
 def findings(code):
     found = [(f["level"], f["text"]) for f in objects("doctor", code=code)]
-    return [(level, text) for level, text in found if "this is root" not in text]
+    return [(level, text) for level, text in found if "running as root" not in text]
 
 
-def test_the_doctor_says_what_is_not_safe():
+def test_doctor_reports_unsafe_settings():
     project(TASK + "store: sqlite:shop.db\n")
     os.chmod(".", 0o755)
     equal(findings(0), [])
@@ -427,7 +427,8 @@ def test_the_doctor_says_what_is_not_safe():
     os.chmod("shop.db", 0o666)
     openssl("x509", "-in", "c.pem", "-signkey", "k.pem", "-days", "-1", "-out", "c.pem")
     found = findings(6)
-    for word in ("detent.yaml: everybody may change it", "a key that others can read",
+    for word in ("detent.yaml: everybody may change it",
+                 "others can read or write this private key",
                  ".detent/tokens: others may read",
                  "shop.db: mode 0666 lets other users read or write",
                  "the certificate has expired"):
@@ -435,7 +436,7 @@ def test_the_doctor_says_what_is_not_safe():
     detent("doctor", code=6, out="unsafe    ")
 
 
-def test_the_doctor_names_every_file_that_has_data_of_instances():
+def test_doctor_names_every_file_with_instance_data():
     project(TASK + "store: sqlite:data/shop.db\n")
     Path("order.fsm").write_text(ORDER)
     Path("data").mkdir()
@@ -455,7 +456,7 @@ def test_the_doctor_names_every_file_that_has_data_of_instances():
     found = findings(6)
     for name in names:
         check(sum(f"/{name}: mode 0640 lets other users read or write the data of instances; "
-                  "chmod 600" in text for _, text in found) == 1, f"{name}: {found}")
+                  "run: chmod 600" in text for _, text in found) == 1, f"{name}: {found}")
     equal(len(found), len(names))
 
 
@@ -489,7 +490,7 @@ def test_the_doctor_names_a_store_that_its_user_cannot_open():
                out=f"{whole}: user 65534 may not read and write this file of the store, it "
                f"belongs to user 0; sudo chown 65534:65533 {whole}\n")
         os.chown(name, 65534, 65533)
-    # Root is not told to give away what a link leads to.
+    # The message does not advise root to give away the target of a link.
     os.rename("detent.db.mark", "mark")
     Path("roots").write_text("a secret")
     os.symlink("roots", "detent.db.mark")
@@ -533,7 +534,7 @@ def test_a_file_of_variables_that_others_may_change_is_refused():
     detent("check", "detent.yaml")
 
 
-def test_only_root_and_who_runs_it_may_own_the_file():
+def test_file_must_be_owned_by_root_or_the_user():
     if os.geteuid() != 0:
         print("skipped: only root can give a file to another user")
         return
@@ -574,19 +575,20 @@ def test_serve_becomes_another_user():
     daemon.stop()
 
 
-def test_sockets_that_are_none_are_refused():
+def test_invalid_inherited_sockets_are_refused():
     project()
     env = {"LISTEN_FDS": "1"}
     done = subprocess.run(["sh", "-c", "LISTEN_PID=$$ exec $0 up 3</dev/null", DETENT],
                           env=environment(env), capture_output=True, text=True, check=False)
-    check(done.returncode == 2 and "descriptor 3 is no socket" in done.stderr, done.stderr)
+    check(done.returncode == 2, done.stderr)
+    check("descriptor 3 is not a listening socket" in done.stderr, done.stderr)
     # Those of somebody else do not count.
     one_up = Up(env={"LISTEN_FDS": "1", "LISTEN_PID": "1"})
     one_up.wait_for("a")
     one_up.stop()
 
 
-def test_a_port_that_was_given_is_taken_or_refused_and_only_the_default_moves_on():
+def test_only_the_default_port_falls_back_to_the_next():
     project()
     try:
         other = socket.create_server(("127.0.0.1", 7788))
@@ -599,7 +601,7 @@ def test_a_port_that_was_given_is_taken_or_refused_and_only_the_default_moves_on
             refused = Up(*words, env=env)
             check(refused.process.wait(PATIENCE) != 0, refused.shown())
             refused.join()
-            check(taken in refused.shown() and "listen elsewhere" in refused.shown(),
+            check(taken in refused.shown() and "use another address" in refused.shown(),
                   refused.shown())
         moved = Up(env={"DETENT_LISTEN": ""})
         moved.wait_for(f"{taken}.*: listens on [0-9]+")
@@ -624,7 +626,7 @@ def ask(port, path="/livez"):
         return answer.status
 
 
-def test_a_given_socket_outlives_a_killed_daemon():
+def test_inherited_socket_outlives_a_killed_daemon():
     project()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -632,7 +634,7 @@ def test_a_given_socket_outlives_a_killed_daemon():
         equal(ask(port), 200)
         first.send(signal.SIGKILL)
         first.process.wait()
-        # Nobody is there, and nobody is refused: whoever connects now is answered by the next one.
+        # No process listens, and no client is refused: the next process answers it.
         waits = socket.create_connection(("127.0.0.1", port), PATIENCE)
         waits.sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         second = Given(listener)
@@ -641,7 +643,7 @@ def test_a_given_socket_outlives_a_killed_daemon():
         second.stop()
 
 
-def test_the_unit_gives_few_rights():
+def test_systemd_unit_is_restricted():
     tool = shutil.which("systemd-analyze")
     if not tool:
         return
@@ -652,7 +654,7 @@ def test_the_unit_gives_few_rights():
     check(level and float(level[1]) <= 2.0, done.stdout[-300:] + done.stderr)
 
 
-def test_who_asks_is_told_what_runs_and_where():
+def test_status_reports_what_runs_and_where():
     project()
     detent("status", code=3, err="no detent is running here")
     detent("console", code=3, err="no detent is running here")
@@ -667,7 +669,7 @@ def test_who_asks_is_told_what_runs_and_where():
             check(re.fullmatch(re.escape(status["api"]) + "/#code=[A-Za-z0-9_-]{22}", link), link)
             check(link != detent("console").stdout.strip(), "a code is good for two")
         else:
-            detent("console", code=3, err="listens nowhere for browsers")
+            detent("console", code=3, err="no address is open for browsers")
         daemon.stop()
     names = [json.loads(line)["name"] for line in detent("limits", "--json").stdout.splitlines()]
     check({"body_max", "connections_max", "sse_queue", "states"} <= set(names), names)

@@ -133,7 +133,7 @@ def check_auditor(folder):
         lambda p, o, l, a: o[lapsed]["events"][0].update(at=o[lapsed]["started_at"]))))
 
 
-def test_a_port_in_use_is_said():
+def test_port_in_use_is_reported():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         done = demo("--port", port, "--folder", ".", code=1)
@@ -141,7 +141,7 @@ def test_a_port_in_use_is_said():
         check("Traceback" not in done.stderr, done.stderr)
 
 
-def test_what_the_shop_cannot_open_is_said():
+def test_unopenable_shop_files_are_reported():
     done = demo("--folder", "nowhere", code=1)
     check("nowhere" in done.stderr and "Traceback" not in done.stderr, done.stderr)
     Path("shop.db").write_text("this is not a store, however long it is " * 200)
@@ -165,7 +165,7 @@ def limit_files():
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 
-def test_without_space_nothing_is_promised_and_nothing_lost():
+def test_full_disk_loses_no_acknowledged_order():
     lines = [f"buy o-{number} 100" for number in range(100)]
     answers = shop(lines, preexec_fn=limit_files, restore_signals=False)
     taken = {line.split()[1] for line in answers if line.startswith("ok ")}
@@ -178,7 +178,7 @@ def test_without_space_nothing_is_promised_and_nothing_lost():
     check("100 instances verified: ok" in done.stderr + done.stdout, done)
 
 
-def test_without_space_the_demo_says_so():
+def test_demo_reports_a_full_disk():
     folder = Path("small")
     folder.mkdir()
     words = ["--orders", "300", "--seconds", "2", "--patience", str(up.patience.stretch(2)),
@@ -197,7 +197,7 @@ def test_without_space_the_demo_says_so():
     check("Traceback" not in done.stderr, done.stderr)
 
 
-def test_the_bank_answers_a_key_once_and_for_ever():
+def test_bank_answers_each_key_once():
     bank = Bank()
     equal(bank.charge("a/b/1/0", 500), 200)
     equal(bank.charge("a/b/2/0", 513), 402)

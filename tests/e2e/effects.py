@@ -121,7 +121,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def test_an_order_goes_through_a_command_and_a_timer():
+def test_order_uses_an_effect_command_and_a_timer():
     script("charge.sh", f"cat > input.json; echo '{RECEIPT}'")
     project("{command: [./charge.sh]}")
     one = begin()
@@ -166,7 +166,7 @@ def test_the_output_is_the_same_with_and_without_a_server():
         equal(served, direct)
 
 
-def test_a_failing_command_is_tried_again_and_at_last_a_dead_letter():
+def test_failing_command_is_retried_until_it_is_a_dead_letter():
     script("charge.sh", f"""cat >> inputs
 if [ -e open ]; then echo '{RECEIPT}'; else echo 'the bank is closed' >&2; exit 1; fi""")
     project("{command: [./charge.sh], attempts: 3, backoff: 10ms..20ms}")
@@ -177,14 +177,14 @@ if [ -e open ]; then echo '{RECEIPT}'; else echo 'the bank is closed' >&2; exit 
     one.wait_for("order *= .*o-1.*charge")
     wait_until(lambda: objects("retry", "--list"), "a dead letter")
     said = "exit code 1: the bank is closed"
-    detent("why", "o-1", out=["nothing is pending: an effect was given up",
-                              "charge was given up after 3 attempts: ACTION_FAILED: exit code 1",
+    detent("why", "o-1", out=["nothing is pending: an effect is a dead letter",
+                              "a dead letter after 3 attempts: ACTION_FAILED",
                               "the bank is closed"])
     equal(objects("why", "o-1")[0]["effects"][0]["reason"], said)
     equal(objects("retry", "--list")[0]["reason"], said)
     detent("retry", "--list", out=said)
     Path("open").touch()
-    detent("retry", "o-1", out="order/o-1/1/0: charge is to be tried again")
+    detent("retry", "o-1", out="order/o-1/1/0: charge will be retried")
     one.wait_for("o-1: charging -> paid")
     given = [json.loads(line) for line in Path("inputs").read_text().splitlines()]
     equal([g["attempt"] for g in given], [1, 2, 3, 1])
@@ -193,16 +193,16 @@ if [ -e open ]; then echo '{RECEIPT}'; else echo 'the bank is closed' >&2; exit 
     one.stop()
 
 
-def test_a_command_that_forgets_its_answer_is_told():
+def test_command_without_a_result_is_reported():
     script("charge.sh", "exit 0")
     project("{command: [./charge.sh], attempts: 2, backoff: 10ms..20ms}")
     one = begin()
     detent("start", "order", "o-1")
     detent("send", "o-1", "pay", *PAY)
     one.wait_for(r"o-1: charge failed, attempt 2: exit code 0, and its answer names no event that "
-                 r"EFFECT\(charge\) lists; if that is all right, say exits: {0: nothing}")
+                 r"EFFECT\(charge\) lists; if no event is needed, write exits: {0: nothing}")
     wait_until(lambda: objects("retry", "--list"), "a dead letter")
-    detent("why", "o-1", out="nothing is pending: an effect was given up")
+    detent("why", "o-1", out="nothing is pending: an effect is a dead letter")
     one.stop()
     project("{command: [./charge.sh], exits: {0: nothing}}")
     one = begin()
@@ -244,7 +244,7 @@ def test_a_flaky_bank_is_asked_with_the_same_key_until_it_answers():
     bank.shutdown()
 
 
-def test_watch_shows_attempts_and_what_the_bank_says():
+def test_watch_shows_attempts_and_http_responses():
     bank = Bank((500, "closed:\n  come\ttomorrow"), (500, "still closed"), (200, RECEIPT))
     project(f"{{http: '{bank.url}', backoff: 2s..2s}}")
     one = begin()
@@ -261,7 +261,7 @@ def test_watch_shows_attempts_and_what_the_bank_says():
     bank.shutdown()
 
 
-def test_a_busy_bank_says_when_to_come_back():
+def test_retry_after_delays_the_next_attempt():
     bank = Bank((503, "", ("Retry-After", "1")), (429, "", ("Retry-After", "3600")),
                 (200, RECEIPT))
     project(f"{{http: '{bank.url}', backoff: 10ms..20ms}}")
@@ -286,7 +286,7 @@ def test_statuses_choose_the_event():
     bank.shutdown()
 
 
-def test_a_killed_one_goes_on_with_the_same_key():
+def test_effect_continues_with_the_same_key_after_a_kill():
     """kill -9 in the middle of an effect; the next one runs it again."""
     script("charge.sh", f"""cat >> inputs
 until [ -e go ]; do [ -e inputs ] || exit 1; sleep 0.01; done
@@ -340,7 +340,7 @@ def test_many_effects_that_hang_all_run():
     one.stop()
 
 
-def test_an_effect_that_waits_for_a_thread_says_so():
+def test_effect_waiting_for_a_thread_is_reported():
     script("charge.sh", HANGING)
     project("{command: [./charge.sh]}", limits="{effects: 2}")
     one = begin()
@@ -364,15 +364,15 @@ def test_an_effect_that_waits_for_a_thread_says_so():
     equal(len([line for line in one.lines + one.talk if "wait for a thread" in line]), 1)
 
 
-def test_without_the_program_that_serves_it_an_effect_is_as_the_store_knows():
+def test_effect_without_a_daemon_is_shown_from_the_store():
     project("{command: ['true']}")
     detent("start", "order", "o-1")
     detent("send", "o-1", "pay", *PAY)
-    done = detent("why", "o-1", out=["effects    charge was asked for ", "no attempt has ended"])
+    done = detent("why", "o-1", out=["effects    charge was requested ", "no attempt has ended"])
     check("running" not in done.stdout and "thread" not in done.stdout, done.stdout)
 
 
-def test_what_cannot_listen_begins_no_effect():
+def test_failed_listen_starts_no_effect():
     """The address is bound and the certificate read before anything is served."""
     script("charge.sh", "touch begun")
     project("{command: [./charge.sh]}")
@@ -402,7 +402,7 @@ def test_the_limit_of_effects_is_listed_and_checked():
     detent("check", "detent.yaml", code=2, err="1024")
 
 
-def test_a_command_that_kills_its_detent_is_given_up_at_last():
+def test_command_that_kills_detent_becomes_a_dead_letter():
     script("charge.sh", "cat >> inputs; kill -9 $PPID")
     project("{command: [./charge.sh], attempts: 2, backoff: 10ms..20ms}")
     detent("start", "order", "o-1")
@@ -417,7 +417,7 @@ def test_a_command_that_kills_its_detent_is_given_up_at_last():
     last.stop()
 
 
-def test_what_does_not_end_is_cut_off_at_the_end():
+def test_running_command_is_killed_at_shutdown():
     script("charge.sh", "echo $$ > number; exec sleep 100")
     project("{command: [./charge.sh], timeout: 1h}")
     one = begin()
@@ -427,8 +427,8 @@ def test_what_does_not_end_is_cut_off_at_the_end():
     number = int(Path("number").read_text())
     one.stop()
     check(not up.is_there(number), "the command outlives detent")
-    check(one.index("charge postponed; attempt 1 is not counted: cut off, because detent stops")
-          >= 0, one.shown())
+    check(one.index("charge postponed; attempt 1 is not counted: interrupted, since detent is "
+                    "stopping") >= 0, one.shown())
     effect = objects("get", "o-1")[0]["effects"][0]
     equal((effect["effect"], effect["attempts"]), ("charge", 0))
 
@@ -446,7 +446,7 @@ def stop_during_three_attempts(start, end, count):
         one = start()
         wait_until(lambda want=number + 1: count() == want, lambda it=one: it.shown())
         end(one)
-        check(one.index("is not counted: cut off, because detent stops") >= 0, one.shown())
+        check(one.index("is not counted: interrupted, since detent is stopping") >= 0, one.shown())
         equal(objects("retry", "--list"), [])
         effect = objects("get", "o-1")[0]["effects"][0]
         equal(effect["attempts"], 0)
@@ -464,13 +464,13 @@ def test_a_stop_spends_no_attempt_of_a_command():
     equal(len({given["key"] for given in inputs()}), 1)
 
 
-def test_a_forced_stop_spends_no_attempt_either():
+def test_forced_stop_spends_no_attempt():
     script("charge.sh", f"cat >> inputs; [ -e go ] || exec sleep 100; echo '{RECEIPT}'")
     project("{command: [./charge.sh], attempts: 2, timeout: 1h}")
 
     def force(one):
         one.send(signal.SIGTERM)
-        one.wait_for("once more to force it")
+        one.wait_for("repeat to kill them")
         begun = time.monotonic()
         wait_until(lambda: time.monotonic() - begun > 0.4, "another wish than the first")
         one.send(signal.SIGTERM)
@@ -521,7 +521,7 @@ detent send o-1 pay --payload '{"card": "1", "cents": 1}'""")
     check(named.process.returncode == 1, named.shown())
 
 
-def test_a_file_in_use_is_told():
+def test_store_in_use_is_reported():
     project("{command: ['true']}", store="sqlite:a.db")
     one = begin()
     wait_until(lambda: any("Serves order" in line for line in one.talk), "it serves the file")
@@ -539,7 +539,7 @@ def test_a_file_in_use_is_told():
     one.stop()
 
 
-def test_a_file_that_a_command_has_for_a_moment_is_waited_for():
+def test_briefly_locked_store_is_waited_for():
     project("{command: ['true']}", store="sqlite:a.db")
     for text in ("", "slots:\n  batch: {durable: yes}\n"):
         if text:
@@ -554,7 +554,7 @@ def test_a_file_that_a_command_has_for_a_moment_is_waited_for():
         one.stop()
 
 
-def test_a_machine_that_is_not_served_is_told():
+def test_unserved_machine_is_reported():
     project("{command: ['true']}")
     one = begin()
     Path("other.fsm").write_text(PARCEL.replace("parcel", "other"))
@@ -563,7 +563,7 @@ def test_a_machine_that_is_not_served_is_told():
     one.stop()
 
 
-def test_a_store_that_fails_ends_it_with_74():
+def test_failing_store_ends_up_with_code_74():
     project("{command: ['true']}")
     one = begin(env={"ASAN_OPTIONS": "detect_leaks=0"})
     client = up.Client()
@@ -580,12 +580,12 @@ def test_a_store_that_fails_ends_it_with_74():
     two.stop()
 
 
-def test_what_is_wrong_in_the_file_is_told_at_its_place():
+def test_effect_config_errors_are_reported_at_their_place():
     cases = [
         ("{command: [./nothing]}", "detent.yaml:5:25: error: ./nothing: there is no such program"),
         ("{command: ['true'], exits: {0: chargd}}",
-         "detent.yaml:5:46: error: 'chargd' is no event that EFFECT(charge) lists; did you mean "
-         "'charged'?"),
+         "detent.yaml:5:46: error: 'chargd' is not an event that EFFECT(charge) lists; "
+         "did you mean 'charged'?"),
         ("{command: ['true'], exits: {0: pay}}", "EFFECT(charge) does not list 'pay'"),
         ("{comand: ['true']}", "did you mean 'command'?"),
         ("{command: ['true'], http: 'https://h/'}", "either a 'command' or an 'http' call"),
@@ -600,21 +600,21 @@ def test_what_is_wrong_in_the_file_is_told_at_its_place():
     check(not Path("detent.db").exists())
 
 
-def test_all_that_is_wrong_is_told_at_once():
+def test_all_config_errors_are_reported_together():
     project("{command: [./nothing]}\n      send_mail: {command: ['true']}", store="mysql://x/y")
     Path("two.fsm").write_text(PARCEL)
     with Path("detent.yaml").open("a") as file:
         file.write("  parcel: {spec: two.fsm, effects: {fly: {command: ['true']}}}\n"
                    "  lost: {effects: {}}\n")
     done = detent("check", "detent.yaml", code=2)
-    for text in ('detent.yaml:2:8: error: there is no store of the kind "mysql"',
+    for text in ('detent.yaml:2:8: error: unknown kind of store "mysql"',
                  "./nothing: there is no such program", "order has no effect 'send_mail'",
                  "parcel has no effect 'fly'", "lost.fsm: there is no such spec"):
         equal((text, done.stderr.count(text)), (text, 1))
     project("{command: ['true']}", store="'postgres://[::1/x'")
     for words in (("check", "detent.yaml"), ("up",)):
-        detent(*words, code=2, err="detent.yaml:2:8: error: the URL of the store is not one that "
-                                   "libpq takes: ")
+        detent(*words, code=2, err="detent.yaml:2:8: error: the URL of the store is not valid "
+                                   "for libpq: ")
 
 
 def test_functions_in_c_are_refused():

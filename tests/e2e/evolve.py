@@ -64,20 +64,20 @@ def diff(*pairs, code=0, words=()):
     return detent("diff", "order.fsm", "new.fsm", *words, code=code)
 
 
-def test_diff_of_the_same_says_so():
+def test_diff_of_equal_definitions_reports_no_change():
     done = diff()
     equal((done.stdout, done.stderr), ("", "order: no change\n"))
 
 
-def test_diff_tells_changes_and_what_they_could_strand():
+def test_diff_reports_changes_and_hazards():
     done = diff(("waiting)", "settling)"), ("HOURS(1)", "HOURS(2)"), code=1)
     equal(done.stdout.splitlines(), [
-        "- state waiting is gone", "+ state settling is new",
+        "- state waiting was removed", "+ state settling is new",
         "~ pending on check: it goes to settling, ARM(bell) "
         "(before: it goes to waiting, ARM(bell))",
-        "What instances of the old definition could meet:", "! state waiting is gone"])
+        "Possible problems of instances of the old definition:", "! state waiting was removed"])
     check("add --rename-state waiting=settling" in done.stderr, done.stderr)
-    check("order: 3 changes, 1 of which could strand what runs" in done.stderr, done.stderr)
+    check("order: 3 changes, 1 of which could strand instances" in done.stderr, done.stderr)
 
 
 def test_diff_knows_renames():
@@ -95,25 +95,25 @@ def test_diff_knows_renames():
     detent("diff", "order.fsm", "new.fsm", "--rename-event", "=x", code=2)
 
 
-def test_diff_tells_records_that_cannot_be_read():
+def test_diff_reports_unreadable_records():
     done = diff(("FIELD(cents, u64)", "FIELD(cents, i64)"), code=1)
     check("! data basket can no longer be read: the field cents of basket has another type"
           in done.stdout, done.stdout)
     diff(("RECORD(basket)\n", "RECORD(basket, 2)\nFIELD(paid, bool, SINCE(2))\n"))
 
 
-def test_diff_speaks_json():
+def test_diff_prints_json():
     diff(("DO(print_label)", "IF(may)"), ("EFFECT(print_label)", "GUARD(may)"), code=1)
     told = objects("diff", "order.fsm", "new.fsm", code=1)
     equal([o["type"] for o in told], ["change", "change", "hazard", "summary"])
     equal(told[0], {"type": "change", "change": "removed", "subject": "effect",
-                    "name": "print_label", "text": "effect print_label is gone"})
+                    "name": "print_label", "text": "effect print_label was removed"})
     equal((told[1]["name"], told[1]["event"]), ("waiting", "pay"))
     equal(told[3], {"type": "summary", "machine": "order", "ok": False, "changes": 2, "hazards": 1,
                     "stranded": 1})
 
 
-def test_what_cannot_be_compared():
+def test_diff_refuses_incomparable_files():
     write("order.fsm", ORDER)
     write("light.fsm", ORDER.replace("order", "light"))
     write("broken.fsm", "STATE(\n")
@@ -150,10 +150,10 @@ def test_diff_counts_what_is_stored():
     fill()
     change(*NAMES)
     done = detent("diff", "new.fsm", *STORE, code=1)
-    check("! state waiting is gone; 1 instance is in it\n" in done.stdout, done.stdout)
-    check("! effect print_label is gone; 1 has not ended\n" in done.stdout, done.stdout)
-    check("! timer bell is gone; 2 are armed\n" in done.stdout, done.stdout)
-    check("! event remind is gone; 2 timers, deferred events or effects need it\n"
+    check("! state waiting was removed; 1 instance is in it\n" in done.stdout, done.stdout)
+    check("! effect print_label was removed; 1 has not ended\n" in done.stdout, done.stdout)
+    check("! timer bell was removed; 2 are armed\n" in done.stdout, done.stdout)
+    check("! event remind was removed; 2 timers, deferred events or effects need it\n"
           in done.stdout, done.stdout)
     equal(detent("diff", "order.fsm", "new.fsm", *STORE, code=1).stdout, done.stdout)
     hazards = [o for o in objects("diff", "new.fsm", *STORE, code=1) if o["type"] == "hazard"]
@@ -163,7 +163,7 @@ def test_diff_counts_what_is_stored():
     detent("diff", "new.fsm", *STORE, *RENAMES)
 
 
-def test_what_nobody_uses_strands_nobody():
+def test_removing_unused_names_is_no_hazard():
     fill()
     change(("STATE(DONE,    done, FINAL)", "STATE(DONE,    closed, FINAL)"))
     done = detent("diff", "new.fsm", *STORE)
@@ -174,20 +174,20 @@ def test_what_nobody_uses_strands_nobody():
     detent("diff", "new.fsm", *STORE, err="order: no change")
 
 
-def test_a_way_that_is_gone_is_told_for_those_who_need_it():
+def test_diff_reports_instances_that_need_a_removed_transition():
     fill()
     change(("ON(WAITING, LATE,  PENDING)", "ON(PENDING, LATE, PENDING)"),
            ("AFTER(WAITING", "AFTER(PENDING"), ("ON(PAID, SHIP, DONE)", "STAY(PAID, SHIP)"),
            ("ON(PENDING, CHECK", "ON(PENDING, SHIP, DONE)\nON(PENDING, CHECK"))
     done = detent("diff", "new.fsm", *STORE, code=1)
-    check("! state waiting no longer takes late, which a timeout of those there may send; "
+    check("! state waiting no longer accepts late, which an armed timeout may send there; "
           "1 instance is in it\n" in done.stdout, done.stdout)
     check("! state paid no longer has an exit; 1 instance is in it\n" in done.stdout)
 
 
-def test_replay_tells_what_would_have_gone_otherwise():
+def test_replay_reports_events_that_would_differ():
     fill()
-    detent("replay", "order.fsm", *STORE, err="3 instances, 4 events derived again, 0 different")
+    detent("replay", "order.fsm", *STORE, err="3 instances, 4 events replayed, 0 different")
     change(("ON(WAITING, PAY,   PAID, ", "ON(WAITING, PAY,   DONE, "))
     write("new.fsm", Path("new.fsm").read_text() + "ON(PENDING, SHIP, PAID)\n")
     done = detent("replay", "new.fsm", *STORE, code=1)
@@ -220,7 +220,7 @@ def test_migrate_renames_what_is_stored():
     detent("migrate", "new.fsm", *STORE, *RENAMES, err="version 1 is in the store, 7 rows changed")
     detent("list", *STORE, out=["o-1  settling", "o-2  paid"])
     detent("history", "o-2", *STORE, out="settling  paid")
-    detent("why", "o-2", *STORE, out=["nag by gong", "print_slip was asked for"])
+    detent("why", "o-2", *STORE, out=["nag by gong", "print_slip was requested"])
     detent("get", "o-2", *STORE, out="settling, pending")
     detent("send", "o-1", "pay", "--payload", '{"cents": 7}', *STORE, out="settling -> paid")
     detent("replay", "new.fsm", *STORE)
@@ -234,7 +234,7 @@ def test_migrate_renames_what_is_stored():
     detent("store", "verify", *STORE)
 
 
-def test_migrate_needs_the_store_for_itself():
+def test_migrate_needs_exclusive_access():
     fill()
     change(*NAMES)
     with open("orders.db.lock", "r+") as lock:
@@ -254,7 +254,7 @@ ON(ANY(RED, GREEN), GO, GREEN)
 """)
     detent("start", "light.fsm", "l-1", *STORE)
     detent("send", "l-1", "go", *STORE)
-    detent("replay", "light.fsm", *STORE, err="1 instance, 1 event derived again, 0 different")
+    detent("replay", "light.fsm", *STORE, err="1 instance, 1 event replayed, 0 different")
     detent("diff", "light.fsm", *STORE)
 
 

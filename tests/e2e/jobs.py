@@ -95,7 +95,7 @@ def test_a_job_without_a_name_is_called_after_its_program_and_the_time():
     one.stop()
 
 
-def test_a_durable_slot_is_enough_for_a_project():
+def test_project_may_consist_of_a_durable_slot():
     project()
     one = begin()
     wait_until(lambda: any("detent submit SLOT" in line for line in one.talk), "the hint")
@@ -144,15 +144,15 @@ def test_jobs_are_listed_by_slot_and_state_and_page_by_page():
     detent("jobs", "--state", "gone", code=2, err="failed")
     detent("jobs", "retri", "x", code=2, err="did you mean 'retry'?")
     detent("jobs", "retry", code=2, err="needs the id of a job")
-    detent("jobs", "retry", "good-0", code=4, err="say which by --queue")
+    detent("jobs", "retry", "good-0", code=4, err="select one with --queue")
     for words in ((), ("cancel", "a")):
         done = detent("jobs", *words, "--store", "sqlite:none.db", code=3,
                       err=["sqlite:none.db: there is no such store; check its URL",
-                           "a 'detent up' with a durable slot makes it"])
+                           "created by a 'detent up' with a durable slot"])
         check("detent start" not in done.stderr, done.stderr)
 
 
-def test_slots_and_the_log_know_the_jobs():
+def test_slots_and_log_show_durable_jobs():
     project()
     one = begin()
     submit("long", "sleep", "1000")
@@ -171,7 +171,7 @@ def test_slots_and_the_log_know_the_jobs():
     one.stop()
 
 
-def test_what_is_not_for_a_durable_slot_is_refused_by_its_name():
+def test_options_not_for_durable_slots_are_refused_by_name():
     project()
     begin()
     for option in "--replace", "--replace-all", "--drop":
@@ -185,19 +185,19 @@ def test_the_end_of_a_durable_job_is_waited_for():
     words = ("submit", "batch", "--wait", "--name", "a", "--", "sh", "-c",
              "until test -e go; do sleep 0.01; done")
     first = Follower(*words)
-    first.wait_for("a: is in the store")
+    first.wait_for("a: stored")
     wait_until(lambda: states().get("a") == "running", "it runs")
     check(first.process.poll() is None, lambda: f"it did not wait: {first.text}")
     Path("go").touch()
     check("a: completed" in first.end(0), lambda: first.text)
     # Its end is known already.
     detent(*words,
-           err=["a: a job of that name was there already: done; nothing was submitted",
+           err=["a: this job exists already: done; nothing was submitted",
                 "a: completed"])
     detent("submit", "batch", "--wait", "--name", "b", "--", "sh", "-c", "exit 3", code=1,
-           err=["b: is in the store", "b: failed: exit code 3"])
+           err=["b: stored", "b: failed: exit code 3"])
     detent("submit", "batch", "--name", "b", "--", "sh", "-c", "exit 3",
-           err="b: a job of that name was there already: failed; nothing was submitted")
+           err="b: this job exists already: failed; nothing was submitted")
     told = detent("submit", "batch", "--json", "--name", "b", "--", "sh", "-c", "exit 3").stdout
     equal(json.loads(told)["state"], "failed")
     # The same name for something else is not the same job.
@@ -211,16 +211,16 @@ def test_the_end_of_a_durable_job_is_waited_for():
     wait_until(lambda: states().get("c") == "running", "it runs")
     waits[0].process.send_signal(signal.SIGINT)
     told = waits[0].end(130)
-    check("c: goes on; 'detent jobs cancel c --queue batch' ends it" in told, told)
+    check("c: still running; 'detent jobs cancel c --queue batch' stops it" in told, told)
     one.stop()
     waits[1].process.wait(up.PATIENCE)
     told = waits[1].text
-    check("detent is shutting down; c is in the store, and detent jobs shows its end" in told, told)
+    check("detent is shutting down; c is stored; see 'detent jobs'" in told, told)
     check(waits[1].process.returncode != 0, waits[1].process.returncode)
     check(states()["c"] in ("queued", "delayed", "running"), states())
 
 
-def test_an_interruption_is_heeded_while_the_store_is_waited_for():
+def test_signal_interrupts_the_wait_for_the_store():
     project()
     with open("detent.db.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -233,7 +233,7 @@ def test_an_interruption_is_heeded_while_the_store_is_waited_for():
     check(patience.now() - begun < 3, f"it took {patience.now() - begun:.1f} s")
 
 
-def test_another_folder_is_reached_by_an_option():
+def test_project_option_selects_another_folder():
     project()
     one = begin()
     submit("bad", "false")
@@ -243,56 +243,56 @@ def test_another_folder_is_reached_by_an_option():
         os.chdir(away)
         detent("jobs", "retry", "bad", "--store", url, code=6, err=f"-C {here} uses it")
         detent("jobs", "-C", here, "--state", "failed", out="bad")
-        detent("jobs", "retry", "bad", "-C", here, "--store", url, out="bad: is to be tried again")
+        detent("jobs", "retry", "bad", "-C", here, "--store", url, out="bad: will be retried")
         detent("jobs", "-C", "nowhere", code=3, err="--project nowhere: No such file")
         os.chdir(here)
     one.stop()
 
 
-def test_what_has_failed_is_retried_and_what_waits_is_cancelled():
+def test_jobs_can_be_retried_and_cancelled():
     project()
     one = begin()
     submit("bad", "sh", "-c", "echo $DETENT_JOB_ATTEMPT >> ledger; test -e good")
     wait_until(lambda: states() == {"bad": "failed"}, "it has failed")
     Path("good").touch()
-    detent("jobs", "retry", "bad", out="bad: is to be tried again")
+    detent("jobs", "retry", "bad", out="bad: will be retried")
     wait_until(lambda: states() == {"bad": "done"}, "it is done")
     equal(ledger(), ["1", "1"])
-    detent("jobs", "retry", "bad", code=6, err="bad is done; only what has failed")
+    detent("jobs", "retry", "bad", code=6, err="bad is done; only failed jobs")
     submit("long", "sleep", "1000")
     submit("waits", "true")
     wait_until(lambda: states()["long"] == "running", "it runs")
     detent("jobs", "cancel", "waits", "--reason", "not today", out="waits: is cancelled")
     equal(jobs("--state", "failed")[0]["reason"], "not today")
-    detent("jobs", "cancel", "waits", code=6, err="waits is failed already")
+    detent("jobs", "cancel", "waits", code=6, err="waits is already failed")
     detent("jobs", "cancel", "long", out="long: is being stopped")
     wait_until(lambda: states()["long"] == "failed", "it is stopped")
     detent("jobs", "cancel", "nobody", code=3, err="there is no job 'nobody'")
     # Nobody is up: the store itself.
     one.stop()
-    detent("jobs", "retry", "long", out="is to be tried again")
+    detent("jobs", "retry", "long", out="will be retried")
     equal(states()["long"], "queued")
     equal(json.loads(detent("jobs", "cancel", "long", "--json").stdout)["type"], "cancelled")
     equal(states()["long"], "failed")
 
 
-def test_what_ran_when_it_was_killed_can_be_cancelled():
+def test_job_of_a_killed_daemon_can_be_cancelled():
     project()
     one = begin()
     waits = Follower("submit", "batch", "--wait", "--name", "ran", "--", sys.executable, "job.py",
                      "ledger", "1000")
-    waits.wait_for("ran: is in the store")
+    waits.wait_for("ran: stored")
     wait_until(lambda: ledger() == ["ran 1"], "it runs")
-    check("Nobody serves" not in detent("jobs").stderr, "it is served")
+    check("No process serves" not in detent("jobs").stderr, "it is served")
     # Before its job: it must not learn that the job has ended.
     one.send(signal.SIGKILL)
     one.process.wait(up.PATIENCE)
     waits.process.wait(up.PATIENCE)
-    check("ran: is in the store, and runs with the next 'detent up'" in waits.text,
+    check("ran: stored; it starts with the next 'detent up'" in waits.text,
           lambda: waits.text)
     check(waits.process.returncode != 0, waits.process.returncode)
     equal(states(), {"ran": "running"})
-    detent("jobs", err="Nobody serves this store: start 'detent up', or your program")
+    detent("jobs", err="No process serves this store: start 'detent up', or your program")
     detent("jobs", "cancel", "ran", "--reason", "enough", out="ran: is cancelled")
     equal(jobs()[0]["reason"], "enough")
     one = begin()
@@ -302,7 +302,7 @@ def test_what_ran_when_it_was_killed_can_be_cancelled():
     one.stop()
 
 
-def test_a_disk_that_fails_ends_it_with_74():
+def test_failing_disk_ends_up_with_code_74():
     project()
     one = begin(env={"ASAN_OPTIONS": "detect_leaks=0"})
     submit("first", "true")
@@ -353,7 +353,7 @@ def count_after_a_gap(missed):
     return len(found)
 
 
-def test_times_that_were_missed_are_caught_up_as_the_file_says():
+def test_missed_schedules_follow_the_file():
     equal(count_after_a_gap("once"), 1)
     equal(count_after_a_gap("skip"), 0)
     equal(count_after_a_gap("all"), 3)
@@ -375,7 +375,7 @@ def sql(url, text):
                     "ON_ERROR_STOP=1", "-c", text], check=True, capture_output=True)
 
 
-def test_two_share_a_slot_and_its_schedule_on_a_server():
+def test_two_daemons_share_a_durable_slot_on_a_server():
     url = store()[1]
     path = os.path.abspath("ledger")
     slot = ("{durable: yes, schedules: {often: {every: 300ms, run: "
@@ -395,7 +395,7 @@ def test_two_share_a_slot_and_its_schedule_on_a_server():
           sum(line.endswith(" 1") for line in lines))
 
 
-def test_a_killed_one_is_taken_over_on_a_server():
+def test_job_of_a_killed_daemon_is_taken_over_on_a_server():
     url = store()[1]
     path = os.path.abspath("ledger")
     for name in ("a", "b"):
@@ -431,7 +431,7 @@ def signal_all(numbers, what):
             os.kill(number, what)
 
 
-def test_a_server_that_stands_still_stops_nothing_else():
+def test_frozen_server_stops_nothing_else():
     project(url=store()[1], more="tasks:\n  ticker: {run: sleep 1000}\n")
     one = begin()
     submit("first", "true")
@@ -456,14 +456,14 @@ def test_a_server_that_stands_still_stops_nothing_else():
     one.stop()
 
 
-def test_a_server_that_is_gone_for_a_while_is_told():
+def test_temporary_server_outage_is_reported():
     project(url=store()[1])
     one = begin()
     submit("first", "true")
     wait_until(lambda: states() == {"first": "done"}, "it is done")
     servers[0].crash()
     try:
-        one.wait_for("store: no connection: PostgreSQL: .*; it is tried again$")
+        one.wait_for("store: no connection: PostgreSQL: .*; retrying$")
         detent("submit", "batch", "--", "true", code=1,
                err="the store cannot be reached: PostgreSQL: ")
         detent("slots", code=1, err="the store cannot be reached: PostgreSQL: ")

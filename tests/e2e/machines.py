@@ -188,7 +188,7 @@ def test_an_order_from_start_to_end():
     detent("timers", *STORE, err="No timer is armed.")
 
 
-def test_every_command_speaks_json():
+def test_every_command_prints_json():
     shop()
     sent = one("send", "o-1", "pay", *STORE, *PAY)
     equal(sent, {"type": "sent", "machine": "order", "id": "o-1", "event": "pay", "outcome": "goto",
@@ -239,7 +239,7 @@ def test_a_definition_may_grow_without_a_new_version():
     detent("history", "o-1", *STORE, out="fly")
 
 
-def test_a_project_says_store_and_machines():
+def test_project_file_names_store_and_machines():
     Path("detent.yaml").write_text(
         "version: 1\nstore: sqlite:data/shop.db\nmachines: {order: {spec: specs/order.fsm}}\n")
     Path("data").mkdir()
@@ -254,7 +254,7 @@ def test_a_project_says_store_and_machines():
     detent("get", "o-1", out="order o-1 is pending")
     detent("list", out="o-1")
     os.chdir("..")
-    detent("get", "o-1", *STORE, code=3, err="there is no such file")
+    detent("get", "o-1", *STORE, code=3, err="does not exist")
     detent("get", "o-1", env={"DETENT_STORE": "sqlite:data/shop.db"}, out="order o-1")
     detent("up", code=2, err="has no tasks to run")
     Path("specs/order.fsm").write_text(PARCEL)
@@ -265,22 +265,22 @@ def test_a_project_says_store_and_machines():
     detent("get", "o-1", "--store", "sqlite:data/shop.db", out="order o-1")
 
 
-def test_an_event_id_is_taken_once():
+def test_event_id_is_applied_once():
     shop()
     detent("send", "o-1", "pay", *STORE, *PAY, "--id", "p-1", out="pending -> charging")
     detent("send", "o-1", "pay", *STORE, *PAY, "--id", "p-1",
-           out="o-1: was done before, as event 1 (pay): charging")
+           out="o-1: already done, as event 1 (pay): charging")
     again = one("send", "o-1", "pay", *STORE, *PAY, "--id", "p-1")
     check(again["duplicate"])
     detent("send", "o-1", "ping", *STORE, "--id", "p-1", code=4,
            err="the event id p-1 was used for another request: pay, event 1")
     detent("send", "o-1", "ping", *STORE, "--id", "no id", code=2)
     detent("start", "order", "o-2", *STORE, "--id", "s-1")
-    detent("start", "order", "o-2", *STORE, "--id", "s-1", out="was done before")
+    detent("start", "order", "o-2", *STORE, "--id", "s-1", out="already done")
     detent("send", "o-2", "ping", *STORE, "--id", "s-1", code=4,
            err="the event id s-1 was used for another request: the start, event 0")
     detent("start", "order", "o-1", *STORE, "--id", "p-1", code=4)
-    detent("start", "order", "o-2", *STORE, code=4, err="'o-2' of order is there already")
+    detent("start", "order", "o-2", *STORE, code=4, err="'o-2' of order already exists")
     equal(len(objects("history", "o-1", *STORE)), 2)
     detent("send", "o-1", "ping", *STORE)
     with database() as data:
@@ -288,22 +288,22 @@ def test_an_event_id_is_taken_once():
         data.execute("DELETE FROM events WHERE sequence < 2")
         data.execute("DELETE FROM starts")
     detent("send", "o-1", "ping", *STORE, "--id", "p-1", code=4, err="another request: pay")
-    detent("send", "o-1", "pay", *STORE, *PAY, "--id", "p-1", out="was done before, as event 1: ")
+    detent("send", "o-1", "pay", *STORE, *PAY, "--id", "p-1", out="already done, as event 1: ")
 
 
-def test_expect_holds_or_nothing_happens():
+def test_failed_expect_changes_nothing():
     shop()
     detent("send", "o-1", "ping", *STORE, "--expect", "0")
     detent("send", "o-1", "ping", *STORE, "--expect", "5", code=4, err="5")
     detent("send", "o-1", "ping", *STORE, "--expect", "0", code=4,
-           err="sequence 0 was expected, it is 1")
+           err="expected sequence 0, but the instance is at 1")
     detent("send", "o-1", "ping", *STORE, "--expect", "1")
     detent("send", "o-1", "ping", *STORE, "--expect", "x", code=2,
            err="detent send: --expect is a whole number")
     equal(one("get", "o-1", *STORE)["sequence"], 2)
 
 
-def test_what_is_wrong_is_told_with_what_is_right():
+def test_errors_suggest_the_nearest_name():
     shop("order-1")
     detent("get", "order-2", *STORE, code=3, err="did you mean 'order-1'?")
     detent("get", "zzz", *STORE, code=3, err="'detent list' shows all")
@@ -311,14 +311,14 @@ def test_what_is_wrong_is_told_with_what_is_right():
     detent("send", "order-1", "xxxxxx", *STORE, code=2, err="'detent why order-1' lists")
     detent("send", "order-1", "charged", *STORE, code=6, err="only effects and timers send it")
     detent("send", "order-1", "halt", *STORE, out="order-1: halt: ignored in pending")
-    detent("send", "order-1", "ship", *STORE, out="order-1: ship: kept until pending is left")
+    detent("send", "order-1", "ship", *STORE, out="order-1: ship: deferred until pending is left")
     detent("send", "order-1", "pay", *STORE, code=2,
            err="pay needs --payload '{\"card\": ..., \"cents\": ...}'")
     detent("send", "order-1", "pay", *STORE, "--payload", "{", code=2, err="--payload: ")
     detent("send", "order-1", "pay", *STORE, "--payload", '{"card":"1","cents":-1}', code=2,
            err="cents")
     detent("send", "order-1", "ping", *STORE, "--payload", '{"x":1}', code=2,
-           err="--payload: ping carries none")
+           err="--payload: ping has none; omit the option")
     card = '{"card":"1","cents":1}'
     detent("send", "order-1", "pay", *STORE, "--payload", card, "--data", card, code=2,
            err="use --payload alone")
@@ -329,8 +329,8 @@ def test_what_is_wrong_is_told_with_what_is_right():
     detent("list", "--active", "--stopped", *STORE, code=2)
     detent("get", "order-1", code=2, err=["which store?", "DETENT_STORE"])
     detent("get", "order-1", "--store", "orders.db", code=2, err="did you mean sqlite:orders.db?")
-    detent("get", "order-1", "--store", "memory:", code=2, err="gone with each command")
-    detent("get", "order-1", "--store", "mysql:x", code=2, err="no store of the kind")
+    detent("get", "order-1", "--store", "memory:", code=2, err="lasts only for one command")
+    detent("get", "order-1", "--store", "mysql:x", code=2, err="unknown kind of store")
     detent("get", "order-1", "--store", "sqlite:none.db", code=3, err="none.db")
     detent("send", "order-1", "ping", "--store", "sqlite:none.db", code=3, err="none.db")
     check(not Path("none.db").exists() and not Path("none.db.lock").exists())
@@ -338,10 +338,10 @@ def test_what_is_wrong_is_told_with_what_is_right():
     detent("get", "order-1", *STORE, "--machine", "parcel", code=3, err="no machine 'parcel'")
     Path("parcel.fsm").write_text(PARCEL)
     detent("start", "parcel.fsm", "o", *STORE, "--data", '{"x":1}', code=2,
-           err="--data: parcel carries none")
+           err="--data: parcel has none; omit the option")
 
 
-def test_why_tells_what_may_be_sent_and_would_be_deferred():
+def test_why_lists_events_that_would_be_deferred():
     shop()
     detent("why", "o-1", *STORE, out="defers     ship: may be sent, and waits for a state")
     equal([item["event"] for item in one("why", "o-1", *STORE)["defers"]], ["ship"])
@@ -380,7 +380,7 @@ def test_functions_in_c_are_explained():
     Path("door.fsm").write_text(GUARDED)
     detent("start", "door.fsm", "d-1", *STORE)
     detent("send", "d-1", "push", *STORE, code=6,
-           err=["has_key", "only the program that has it can do this"])
+           err=["has_key", "only the program that contains it can do this"])
     equal(one("get", "d-1", *STORE)["sequence"], 0)
 
 
@@ -394,7 +394,7 @@ def test_an_id_of_two_machines_needs_a_name():
     detent("send", "x", "move", *STORE, "-m", "parcel.fsm", out="here -> there")
     equal(len(objects("list", *STORE)), 2)
     equal(len(objects("list", *STORE, "-m", "order")), 1)
-    detent("list", *STORE, "--after", "a", code=2, err="--after is for the ids of one machine")
+    detent("list", *STORE, "--after", "a", code=2, err="--after needs --machine")
 
 
 def test_lists_are_filtered_and_paged():
@@ -423,19 +423,19 @@ def test_lists_are_filtered_and_paged():
     detent("list", *STORE, "--older", "soon", code=2, err="list: --older is a time")
 
 
-def test_history_has_a_beginning_and_an_end():
+def test_history_can_be_limited_at_both_ends():
     shop()
-    detent("history", "o-1", *STORE, err="It has taken no event yet.")
+    detent("history", "o-1", *STORE, err="There are no events yet.")
     for _ in range(4):
         detent("send", "o-1", "ping", *STORE)
     equal([o["sequence"] for o in objects("history", "o-1", *STORE, "--last", "2")], [3, 4])
     equal([o["sequence"] for o in objects("history", "o-1", *STORE, "--after", "3")], [4])
-    detent("history", "o-1", *STORE, "--after", "4", err="There is nothing behind event 4.")
+    detent("history", "o-1", *STORE, "--after", "4", err="There are no events after 4.")
     with database() as data:
         data.execute("UPDATE events SET previous = 0 WHERE sequence = 3")
         data.execute("DELETE FROM events WHERE sequence < 3")
         data.execute("DELETE FROM starts")
-    detent("history", "o-1", *STORE, err="Events up to 2 are not kept any more.")
+    detent("history", "o-1", *STORE, err="Events up to 2 were deleted.")
 
 
 def test_watch_follows_until_the_end():
@@ -461,7 +461,7 @@ def test_start_can_wait_for_the_end():
     shop("o-0")
     detent("start", "order", "t", *STORE, "--wait", "--timeout", "10ms", code=5,
            err="t is still pending")
-    detent("start", "order", "t2", *STORE, "--timeout", "10ms", code=2, err="are for --wait")
+    detent("start", "order", "t2", *STORE, "--timeout", "10ms", code=2, err="need --wait")
     for name, last, options, code in (("a", "ship", (), 0), ("b", "halt", (), 1),
                                       ("c", "ship", ("--success", "paid,gone"), 0),
                                       ("d", "ship", ("--success", "paid"), 1)):
@@ -473,19 +473,19 @@ def test_start_can_wait_for_the_end():
         follower.end(code)
 
 
-def test_cancel_is_for_good():
+def test_cancel_is_final():
     shop()
     detent("cancel", "o-1", *STORE, "--reason", "no stock", out="o-1: stopped in pending")
     detent("get", "o-1", *STORE, out=["order o-1 has stopped in pending", "reason     no stock"])
     detent("send", "o-1", "ping", *STORE, code=6, err="no stock")
-    detent("cancel", "o-1", *STORE, "--reason", "other", err="had stopped before: no stock")
+    detent("cancel", "o-1", *STORE, "--reason", "other", err="was already stopped: no stock")
     equal(one("get", "o-1", *STORE)["reason"], "no stock")
     equal(objects("timers", *STORE), [])
     detent("cancel", "o-9", *STORE, code=3)
     detent("start", "order", "o-2", *STORE)
     detent("send", "o-2", "pay", *STORE, *PAY)
     detent("send", "o-2", "ship", *STORE, out="charging -> gone")
-    detent("cancel", "o-2", *STORE, code=6, err="o-2 has ended in gone")
+    detent("cancel", "o-2", *STORE, code=6, err="o-2 is in the final state gone")
     equal(one("get", "o-2", *STORE)["stopped"], False)
 
 
@@ -501,21 +501,21 @@ def bury():
         checksums.sum_rows(data, "dead_letters")
 
 
-def test_retry_brings_dead_effects_back():
+def test_retry_revives_dead_effects():
     shop("o-1", "o-2")
-    detent("retry", "--list", *STORE, err="No effect or timer was given up.")
-    detent("retry", "o-1", *STORE, code=3, err="no effect or timer of o-1 was given up")
+    detent("retry", "--list", *STORE, err="There are no dead letters.")
+    detent("retry", "o-1", *STORE, code=3, err="o-1 has no dead letters")
     for name in ("o-1", "o-2"):
         detent("send", name, "pay", *STORE, *PAY)
     bury()
-    detent("why", "o-1", *STORE, out=["charge_card was given up after 8 attempts: IO",
+    detent("why", "o-1", *STORE, out=["charge_card is a dead letter after 8 attempts: IO",
                                       "/order/o-1/1/0",
-                                      "nothing is pending: an effect was given up"])
+                                      "nothing is pending: an effect is a dead letter"])
     detent("start", "order", "o-3", *STORE)
     detent("retry", "--list", *STORE, out=["order/o-1/1/0", "order/o-2/1/0", "IO"])
     equal([o["key"][17:] for o in objects("retry", "-l", "o-2", *STORE)], ["order/o-2/1/0"])
     detent("retry", "o-1", "7/7", *STORE, code=3, err="has no dead letter '7/7'")
-    detent("retry", "o-1", "1/0", *STORE, out="order/o-1/1/0: charge_card is to be tried again")
+    detent("retry", "o-1", "1/0", *STORE, out="order/o-1/1/0: charge_card will be retried")
     equal(one("retry", "o-2", *STORE)["key"][17:], "order/o-2/1/0")
     for name in ("o-1", "o-2"):
         effect = one("get", name, *STORE)["effects"][0]
@@ -553,7 +553,7 @@ def test_damaged_heads_are_repaired():
     detent("send", "o-2", "pay", *STORE, *PAY)
     before = [one("get", name, *STORE) for name in ("o-1", "o-2", "o-3", "o-4")]
     detent("store", "repair", *STORE, err="nothing is damaged")
-    detent("store", "repair", "o-2", *STORE, err="the head of order 'o-2' is as it was written")
+    detent("store", "repair", "o-2", *STORE, err="the head of order 'o-2' is not damaged")
     damage("UPDATE instances SET data = zeroblob(length(data)), state = 'xyz' WHERE id = 'o-2'")
     damage("UPDATE instances SET visit = 7 WHERE id IN ('o-3', 'o-4')")
     for words in (("get", "o-2"), ("send", "o-2", "ping"), ("why", "o-2"), ("cancel", "o-2")):
@@ -577,7 +577,7 @@ def test_damaged_heads_are_repaired():
     detent("store", "verify", *STORE, err="4 instances verified: ok")
 
 
-def test_what_cannot_be_proven_is_not_repaired():
+def test_heads_that_cannot_be_proven_are_not_repaired():
     shop("o-1", "o-2", "o-3", "o-4")
     detent("send", "o-1", "ping", *STORE)
     damage("UPDATE events SET at = at + 1")
@@ -585,12 +585,12 @@ def test_what_cannot_be_proven_is_not_repaired():
     damage("DELETE FROM starts WHERE instance = (SELECT key FROM instances WHERE id = 'o-2')")
     detent("store", "repair", *STORE, code=1,
            out=["order o-1 cannot be repaired: event 1: the event does not match its hash",
-                "order o-2 cannot be repaired: it has no snapshot, and what it began with",
+                "order o-2 cannot be repaired: it has neither a snapshot nor its start",
                 "order o-3: its head is restored"],
            err="1 instance restored, 2 not")
     found = objects("store", "repair", *STORE, "-n", code=1)
     equal([(o["id"], o["ok"]) for o in found], [("o-1", False), ("o-2", False)])
-    check("what it began with is not kept" in found[1]["text"], found)
+    check("neither a snapshot nor its start" in found[1]["text"], found)
     detent("store", "repair", "o-2", *STORE, code=1, out="order o-2 cannot be repaired")
     detent("store", "repair", "o-9", *STORE, code=3, err="there is no 'o-9'")
     detent("store", "verify", "--dry-run", *STORE, code=2, err="verify has no --dry-run")
@@ -609,7 +609,7 @@ def test_repair_takes_the_definition_of_the_store():
     detent("get", "o-1", out="order o-1 is pending")
 
 
-def test_a_store_of_an_older_schema_is_upgraded_by_who_writes():
+def test_writer_upgrades_a_store_of_an_older_schema():
     old = Path(__file__).parents[1] / "schema" / "1.sqlite.sql"
     with sqlite3.connect("old.db") as data:
         data.executescript(old.read_text())
@@ -635,13 +635,13 @@ def test_a_store_is_copied_and_compacted():
     detent("store", "compact", *STORE, err="compacted")
     detent("store", "verify", *STORE)
     detent("store", "info", *STORE, out=["sqlite:orders.db", "2 instances", "pending"])
-    detent("store", "fix", *STORE, code=2, err="not 'fix'")
+    detent("store", "fix", *STORE, code=2, err="unknown verb 'fix'")
     detent("store", "verfy", *STORE, code=2, err="did you mean 'verify'?")
     detent("store", "verify", "x", *STORE, code=2, err="takes no 'x'")
     detent("store", code=2)
 
 
-def test_a_store_goes_through_its_export():
+def test_export_and_import_preserve_the_store():
     shop("o-1", "o-2", "o-3")
     Path("parcel.fsm").write_text(PARCEL)
     detent("start", "parcel.fsm", "p-1", *STORE)
@@ -653,7 +653,7 @@ def test_a_store_goes_through_its_export():
     detent("store", "export", "all.jsonl", *STORE, code=4, err="all.jsonl")
     there = ("--store", "sqlite:other.db")
     detent("store", "import", "all.jsonl", *there, err="4 instances and 3 events imported")
-    detent("store", "import", "all.jsonl", *there, err="4 instances were there already")
+    detent("store", "import", "all.jsonl", *there, err="4 instances already existed")
     for name in ("o-1", "o-2", "o-3", "p-1"):
         found, was = one("get", name, *there), one("get", name, *STORE)
         for effect in found["effects"] + was["effects"]:
@@ -661,7 +661,7 @@ def test_a_store_goes_through_its_export():
         equal(found, was)
         equal(objects("history", name, *there), objects("history", name, *STORE))
     detent("store", "verify", *there, err="ok")
-    detent("send", "o-1", "pay", *there, *much, "--id", "p-1", out="was done before, as event 1")
+    detent("send", "o-1", "pay", *there, *much, "--id", "p-1", out="already done, as event 1")
     detent("send", "o-1", "pay", *there, *PAY, "--id", "p-1", code=4,
            err="was used for another request: pay, event 1")
     kinds = [json.loads(line)["kind"] for line in
@@ -676,10 +676,10 @@ def test_a_store_goes_through_its_export():
     check(not Path("new.db").exists())
     detent("store", "import", "none.jsonl", *new, code=3)
     detent("send", "o-2", "ping", *there)
-    detent("store", "import", "all.jsonl", *there, code=4, err="with another history")
+    detent("store", "import", "all.jsonl", *there, code=4, err="with a different history")
 
 
-def test_a_store_that_somebody_has_is_read_all_the_same():
+def test_store_in_use_can_still_be_read():
     followers = []
     shop()
     with open("orders.db.lock", "r+") as lock:
@@ -703,7 +703,7 @@ def test_a_store_that_somebody_has_is_read_all_the_same():
     detent("send", "o-1", "ping", *STORE)
 
 
-def test_a_lock_is_told_with_its_holder():
+def test_lock_is_reported_with_its_holder():
     shop()
     with database() as data:
         data.execute("UPDATE instances SET lock_owner = 'node-7', lock_until = ?, fence = 1",
@@ -723,7 +723,7 @@ def test_a_lock_is_told_with_its_holder():
         equal(data.execute("SELECT fence FROM instances").fetchall(), [(1,)])
 
 
-def test_a_timer_that_is_due_is_not_overtaken():
+def test_overdue_timer_fires_before_a_command():
     shop("o-1", "o-2", "o-3")
     with database() as data:
         data.execute("UPDATE timers SET due = 1, next_at = 1")
@@ -739,7 +739,7 @@ def test_a_timer_that_is_due_is_not_overtaken():
     detent("get", "o-3", *STORE, out="order o-3 is pending")
 
 
-def test_why_says_that_nobody_serves_the_store():
+def test_why_reports_an_unserved_store():
     shop("o-1", "o-2")
     nobody = "no process serves this store: start 'detent up', or your program"
     check(nobody not in detent("why", "o-1", *STORE).stdout)
@@ -760,7 +760,7 @@ def every_command():
             ("store", "verify"), ("timers",), ("why", "o-1"), ("cancel", "o-1"))
 
 
-def test_what_is_no_store_is_left_alone():
+def test_files_that_are_not_stores_are_unchanged():
     Path("order.fsm").write_text(ORDER)
     Path("text.db").write_text("this is no database\n" * 100)
     with database("foreign.db") as data:
@@ -797,7 +797,7 @@ def test_a_newer_and_a_damaged_store_are_refused():
               f"{words}: {done.returncode}\n{done.stdout}{done.stderr}")
 
 
-def test_damage_in_one_place_is_told_with_the_place():
+def test_local_damage_is_reported_with_its_place():
     shop("o-1", "o-2")
     detent("send", "o-1", "ping", *STORE)
     with database() as data:
@@ -827,7 +827,8 @@ def test_damage_in_one_place_is_told_with_the_place():
            out=[f"Page {pages['events']}", "order o-1, event 1: ", "not all events"])
     spoil("starts")
     detent("store", "verify", *STORE, code=1, err="2 instances",
-           out=[f"Page {pages['starts']}", "order o-2: not all can be read", "not all starts"])
+           out=[f"Page {pages['starts']}", "order o-2: not all of the instance can be read",
+                "not all starts"])
     spoil("instances")
     detent("store", "verify", *STORE, code=1, err="0 instances",
            out=[f"Page {pages['instances']}", "not all instances can be read"])
@@ -873,7 +874,7 @@ def fail_syncs(one):
     return tracer
 
 
-def test_a_full_disk_is_told_and_nothing_is_lost():
+def test_full_disk_is_reported_and_loses_nothing():
     shop()
     quiet = {"ASAN_OPTIONS": "detect_leaks=0"}
     check(shutil.which("strace"), "this test needs strace")
@@ -888,9 +889,9 @@ def test_a_full_disk_is_told_and_nothing_is_lost():
     check(not Path("all.jsonl").exists())
 
 
-def test_a_store_that_is_behind_its_mark_is_read_with_a_warning_and_not_copied():
+def test_store_behind_its_mark_is_read_only_with_a_warning():
     shop()
-    lost = "orders.db has lost what it had acknowledged: the last 1 of 2 positions"
+    lost = "orders.db has lost acknowledged commits: the last 1 of 2 positions"
     shutil.copy("orders.db", "old.db")
     detent("send", "o-1", "ping", *STORE)
     shutil.copy("old.db", "orders.db")
@@ -912,7 +913,7 @@ def test_a_store_that_is_behind_its_mark_is_read_with_a_warning_and_not_copied()
     detent("store", "backup", "whole.db", *STORE, err="copied to whole.db")
 
 
-def test_a_limit_on_the_size_of_files_is_told_and_ends_nothing():
+def test_file_size_limit_is_reported_and_recoverable():
     shop()
     detent("send", "o-1", "ping", *STORE, code=1, strace=["prlimit", "--fsize=8192"],
            err="File too large")
@@ -928,7 +929,7 @@ def somebody():
     return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
 
 
-def test_what_cannot_be_written_can_be_read():
+def test_unwritable_store_can_be_read():
     shop()
     Path("a%20b#.db").write_bytes(Path("orders.db").read_bytes())
     for name in ("orders.db", "a%20b#.db"):
@@ -950,7 +951,7 @@ def test_what_cannot_be_written_can_be_read():
     equal(sorted(path.name for path in Path(".").glob("*.db*")), ["a%20b#.db", "orders.db"])
 
 
-def test_commits_in_a_log_that_cannot_be_used_are_not_passed_over():
+def test_commits_in_an_unusable_log_are_not_ignored():
     shop()
     with database() as data:
         data.execute("CREATE TABLE more (a)")
@@ -969,7 +970,7 @@ def test_commits_in_a_log_that_cannot_be_used_are_not_passed_over():
     detent("get", "o-1", "--store", "sqlite:left.db", out="order o-1 is pending")
 
 
-def test_the_lock_file_is_for_those_who_have_the_store():
+def test_lock_file_has_the_owner_and_mode_of_the_store():
     shop()
     os.chmod("orders.db", 0o664)
     os.unlink("orders.db.lock")
@@ -1000,7 +1001,7 @@ def test_commands_at_the_same_time_wait_for_each_other():
     equal(len(objects("list", *STORE)), 21)
 
 
-def test_a_mistake_leaves_no_store_behind():
+def test_failed_command_creates_no_store():
     Path("order.fsm").write_text(ORDER)
     Path("letter").write_text("dear sir\n")
     new = ("--store", "sqlite:new.db")
@@ -1013,7 +1014,7 @@ def test_a_mistake_leaves_no_store_behind():
     detent("store", "import", "nosuch", *new, code=3, err="nosuch")
     detent("store", "import", "letter", *new, code=2, err="not an export")
     detent("start", "order.fsm", "a", "--store", "sqlite:no/new.db", code=3,
-           err="the folder no is not there")
+           err="the folder no does not exist")
     Path("here").mkdir()
     detent("start", "order.fsm", "a", "--store", "sqlite:here", code=1, err="here is a folder")
     detent("get", "a", "--store", "sqlite:here", code=1, err="here is a folder")
@@ -1026,14 +1027,14 @@ def test_a_mistake_leaves_no_store_behind():
     detent("store", "backup", "memory:", *new, code=2, err="a file")
 
 
-def test_help_and_completion_know_them():
+def test_help_and_completion_list_the_store_commands():
     for name in ("start", "send", "get", "list", "history", "watch", "why", "timers", "cancel",
                  "retry", "store"):
         text = detent("help", name).stdout
         check(f"detent {name}" in text and "--store" in text, text)
         check(all(len(line) <= 80 for line in text.splitlines()), text)
         check(name in detent("completion", "bash").stdout)
-    check(re.search(r"^ *start +make a new instance", detent("help").stdout, re.MULTILINE))
+    check(re.search(r"^ *start +start a new instance", detent("help").stdout, re.MULTILINE))
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ def test_guards_hooks_updates_fills_and_effects_come_from_a_module():
     equal(sorted(Path("log").read_text().split()), ["closed", "paint", "ring"])
 
 
-def test_what_the_file_lists_goes_before_the_module():
+def test_project_file_overrides_the_module():
     project("    effects: {paint: {command: [sh, -c, \"cat > painted\"]}}\n")
     build()
     it = begin()
@@ -186,7 +186,7 @@ def test_modules_that_do_not_fit_are_refused():
                err=["4:13", "its group may write to it", "chmod g-w"])
         os.chmod("door.so", 0o755)
         shutil.chown("door.so", "nobody")
-        detent("up", code=2, err="is another user's")
+        detent("up", code=2, err="belongs to another user")
     Path("door.so").unlink()
     detent("check", "detent.yaml", code=2, err="No such file")
     # What it is.
@@ -243,7 +243,7 @@ def test_a_project_may_have_several_modules():
     it.stop()
 
 
-def test_a_module_that_cannot_take_over_changes_nothing():
+def test_module_that_cannot_be_reloaded_changes_nothing():
     def push(instance="d-1"):
         detent("send", instance, "push", "--payload", '{"force": 50}')
         it.wait_for(f"{instance}: open -> shut", it.wait_for(f"{instance}: shut -> open"))
@@ -256,17 +256,17 @@ def test_a_module_that_cannot_take_over_changes_nothing():
     # What is loaded stays as it was, whoever writes over its file.
     Path("door.so").write_text("no ELF")
     detent("reload", code=2, err=["detent.yaml:4:13", "door.so cannot be loaded",
-                                  "nothing has changed"])
+                                  "nothing was changed"])
     push()
     # One that does not fit is found before anything is closed.
     shutil.copy("kept.so", "door.so")
     other = SPEC + "EVENT(KNOCK, knock)\nSTAY(SHUT, KNOCK)\n"
     project(spec=other)
-    detent("reload", code=2, err=["otherwise than its spec does", "nothing has changed"])
+    detent("reload", code=2, err=["otherwise than its spec does", "nothing was changed"])
     check(not Path("log").read_text().count("closed"), "it was closed")
     # One that does not open gives way to what was there, though no file of that is left.
     build(CODE, "door.so", "-UFAILS", "-DFAILS=1")
-    detent("reload", code=2, err=["nobody is at home", "goes on as it was before"])
+    detent("reload", code=1, err=["nobody is at home", "the old file stays in effect"])
     push("d-1-")
     detent("send", "d-1--", "knock", code=2, err="has no event")
     equal(Path("log").read_text().count("closed"), 1)
@@ -358,7 +358,7 @@ def test_kinds_of_workers_come_from_a_module():
     equal((observed["observed"], observed["metrics"]),
           ({"is_open": True, "module_was_opened": True}, {"turns": 1}))
     Path("detent.yaml").write_text(PLANT.format(module="./valve.so", kind="vlave"))
-    detent("reload", code=2, err=[":6:23: ", "did you mean 'valve'?", "nothing has changed"])
+    detent("reload", code=2, err=[":6:23: ", "did you mean 'valve'?", "nothing was changed"])
     it.stop()
     # Kinds of a module are known when it is loaded.
     detent("check", "detent.yaml")
@@ -440,7 +440,7 @@ def hosts(it):
     return [int(line.split()[0]) for line in done.stdout.splitlines() if "detent-kind" in line]
 
 
-def test_an_isolated_kind_runs_in_a_process_of_each_worker():
+def test_isolated_kind_has_one_process_per_worker():
     it = isolated()
     for name in "ab":
         it.wait_for(f"state_transition .*{name}\\(valve\\) .*to=open ")
@@ -498,7 +498,7 @@ def test_a_stop_ends_at_its_deadline_while_code_of_a_module_hangs():
     it.process.wait(PATIENCE)
     it.join()
     equal(it.process.returncode, 5)
-    check(any("the stop did not end in time: durable slots and machines wait for the store, or an "
+    check(any("the stop timed out: durable slots and machines wait for the store, or an "
               "effect runs" in line for line in it.talk), it.shown())
     # The next one runs the effect again.
     build()
@@ -507,10 +507,10 @@ def test_a_stop_ends_at_its_deadline_while_code_of_a_module_hangs():
     it.stop()
 
 
-def test_the_second_signal_ends_it_at_once_while_code_of_a_module_hangs():
+def test_second_signal_exits_while_module_code_hangs():
     it = hang("")
     it.send(signal.SIGTERM)
-    it.wait_for("once more to force it")
+    it.wait_for("repeat to kill them")
     begun = patience.time.monotonic()
     wait_until(lambda: patience.time.monotonic() - begun > 0.4, "some time")
     it.send(signal.SIGTERM)

@@ -140,7 +140,7 @@ def begin():
     wait_until(lambda: listens() or one.process.poll() is not None, "the socket")
     check(one.process.poll() is None, one.shown())
     # Who is stopped before that has not failed.
-    one.wait_for("failed for good after 2 attempts")
+    one.wait_for("failed permanently after 2 attempts")
     return one
 
 
@@ -224,7 +224,7 @@ def test_a_timer_begins_a_trace_that_is_linked_to_what_armed_it():
     server.close()
 
 
-def test_a_command_begins_a_trace_of_its_own():
+def test_command_begins_its_own_trace():
     server = Server(200)
     project(server)
     one = begin()
@@ -243,7 +243,7 @@ def test_a_command_begins_a_trace_of_its_own():
     server.close()
 
 
-def test_metrics_are_what_promtool_takes_for_good():
+def test_promtool_accepts_the_metrics_of_the_daemon():
     server = Server(503, 200)
     token = project(server)
     one = begin()
@@ -271,7 +271,7 @@ def test_metrics_are_what_promtool_takes_for_good():
     server.close()
 
 
-def test_a_receiver_that_is_away_is_told_once_and_holds_up_nobody():
+def test_unreachable_span_receiver_is_reported_once():
     server = Server(200)
     token = project(server)
     server.close()
@@ -280,13 +280,13 @@ def test_a_receiver_that_is_away_is_told_once_and_holds_up_nobody():
     Path("detent.yaml").write_text(text)
     one = begin()
     pay(token)
-    one.wait_for("the receiver of traces is away")
+    one.wait_for("the receiver of traces is unreachable")
     one.stop(1)  # the task has failed
     equal(len([line for line in one.lines if "receiver of traces" in line]), 1)
     lost.close()
 
 
-def test_the_log_is_an_object_a_line_and_no_secret_is_in_it():
+def test_json_log_has_an_object_per_line_and_no_secrets():
     server = Server(503, 200)
     token = project(server, "log: {format: json}\n")
     one = begin()
@@ -308,7 +308,7 @@ def test_the_log_is_an_object_a_line_and_no_secret_is_in_it():
     server.close()
 
 
-def test_a_log_that_nobody_takes_is_counted_and_stops_nothing():
+def test_unwritable_log_is_counted_and_stops_nothing():
     server = Server(200)
     token = project(server, "log: {format: json}\n")
     with open("/dev/full", "w", encoding="utf-8") as full:

@@ -114,10 +114,10 @@ def test_an_order_from_start_to_end():
     Path("order.fsm").unlink()
     detent("send", "o-1", "pay", *there, *PAY, "--id", "p-1", out="pending -> charging",
            err="effect charge_card")
-    detent("send", "o-1", "pay", *there, *PAY, "--id", "p-1", out="was done before, as event 1")
+    detent("send", "o-1", "pay", *there, *PAY, "--id", "p-1", out="already done, as event 1")
     detent("send", "o-1", "ping", *there, "--expect", "7", code=4)
     detent("get", "o-1", *there, out=["order o-1 is charging", "cents=1999"])
-    detent("why", "o-1", *there, out=["takes      ping, ship, halt", "charge_card was asked for",
+    detent("why", "o-1", *there, out=["takes      ping, ship, halt", "charge_card was requested",
                                       "so         no process serves this store: start 'detent up'"])
     detent("history", "o-1", *there, out="card={redacted}")
     detent("start", "order", "o-2", *there)
@@ -128,17 +128,18 @@ def test_an_order_from_start_to_end():
     detent("get", "o-9", *there, code=3, err="did you mean 'o-")
     detent("store", "info", *there, out="2 instances")
     detent("store", "verify", *there, err="ok")
-    detent("retry", "--list", *there, err="No effect or timer was given up.")
+    detent("retry", "--list", *there, err="There are no dead letters.")
 
 
-def test_what_a_server_does_better_is_said():
+def test_commands_not_for_postgres_name_the_server_tool():
     Path("order.fsm").write_text(ORDER)
     there = store()
     detent("get", "o-1", *there, code=3)
     detent("start", "order.fsm", "o-1", *there)
     detent("store", "backup", "x", *there, code=2, err="pg_dump")
     detent("store", "compact", *there, code=2, err="VACUUM")
-    detent("store", "repair", *there, code=2, err="cannot be repaired by itself; take its backup")
+    detent("store", "repair", *there, code=2,
+           err="does not support 'detent store repair'; restore a backup")
     url = there[1].replace("detent@", "detent:secret@")
     done = detent("get", "o-9", "--store", url, code=3)
     check("secret" not in done.stdout + done.stderr)
@@ -147,7 +148,7 @@ def test_what_a_server_does_better_is_said():
     equal(len(done.stderr.splitlines()), 1)
 
 
-def test_a_server_without_data_checksums_is_advised_against():
+def test_server_without_data_checksums_gets_a_warning():
     # From version 18 on they are the default.
     has_default = int(programs().parent.name) >= 18
     server = Server(*(["--no-data-checksums"] if has_default else []))
@@ -176,7 +177,7 @@ def test_a_server_without_data_checksums_is_advised_against():
     check("its settings were not examined" in found[0], found)
 
 
-def test_a_watcher_sees_what_others_do():
+def test_watch_shows_changes_of_other_processes():
     Path("order.fsm").write_text(ORDER)
     there = store()
     follower = Follower("start", "order.fsm", "o-1", *there, "--wait")
@@ -194,7 +195,7 @@ def without_stores(instance):
     return instance
 
 
-def test_exports_go_both_ways():
+def test_exports_move_between_sqlite_and_postgres():
     shop("o-1", "o-2", "o-3")
     Path("parcel.fsm").write_text(PARCEL)
     detent("start", "parcel.fsm", "p-1", *STORE)
@@ -207,7 +208,7 @@ def test_exports_go_both_ways():
     there, back = store(), ("--store", "sqlite:back.db")
     detent("store", "export", "out.jsonl", *STORE)
     detent("store", "import", "out.jsonl", *there, err="4 instances and 6 events imported")
-    detent("store", "import", "out.jsonl", *there, err="4 instances were there already")
+    detent("store", "import", "out.jsonl", *there, err="4 instances already existed")
     detent("store", "verify", *there, err="ok")
     detent("store", "export", "back.jsonl", *there)
     detent("store", "import", "back.jsonl", *back, err="4 instances and 6 events imported")
@@ -218,7 +219,7 @@ def test_exports_go_both_ways():
             equal(objects("history", name, *target), objects("history", name, *STORE))
     for target in (there, back):
         detent("send", "o-1", "pay", *target, *much, "--id", "p-1",
-               out="was done before, as event 1")
+               out="already done, as event 1")
         detent("send", "o-1", "pay", *target, *PAY, "--id", "p-1", code=4,
                err="was used for another request: pay, event 1")
     detent("send", "o-2", "pay", *there, *PAY, out=["pending -> charging", "charging -> gone"])
@@ -265,7 +266,7 @@ class Writer:
 
 
 @over_http
-def test_a_transaction_that_takes_long_sends_no_reader_back():
+def test_long_transaction_does_not_rewind_readers():
     api.project(api.COUNTERS)
     daemon = api.Daemon()
     api.start(daemon.wire(), "c-1")
@@ -297,7 +298,7 @@ def test_a_transaction_that_takes_long_sends_no_reader_back():
 
 
 @over_http
-def test_who_left_before_the_end_was_known_leaves_no_old_end():
+def test_early_disconnect_leaves_no_stale_log_end():
     api.project(api.COUNTERS)
     daemon = api.Daemon()
     wire = daemon.wire()
@@ -315,7 +316,7 @@ def test_who_left_before_the_end_was_known_leaves_no_old_end():
 
 
 @over_http
-def test_a_reader_that_moves_to_another_node_is_told_nothing_twice():
+def test_reader_that_changes_nodes_sees_no_event_twice():
     api.project(api.COUNTERS)
     Path("other").mkdir()
     for file in ("detent.yaml", "counter.fsm", "order.fsm"):
@@ -337,8 +338,8 @@ def test_a_reader_that_moves_to_another_node_is_told_nothing_twice():
 
 
 # What no store has a part in.
-ELSEWHERE = {"test_a_drawing_comes_every_time",
-             "test_events_of_a_batch_take_no_more_room_than_is_theirs"}
+ELSEWHERE = {"test_diagram_request_always_succeeds",
+             "test_batch_size_is_limited"}
 
 
 def promised():
@@ -346,8 +347,8 @@ def promised():
              if name.startswith("test_") and name not in ELSEWHERE}
     # The log of a server is followed otherwise than that of a file: others may write to it.
     for function in (events.test_a_reader_resumes_over_crashes_with_several_writers,
-                     events.test_a_stream_begins_where_it_is_told_to,
-                     events.test_who_comes_without_a_position_begins_now,
+                     events.test_stream_begins_at_the_requested_position,
+                     events.test_stream_without_a_position_begins_now,
                      plant.FOLLOWERS):
         tests[function.__name__] = function
     return {name + "_over_http": over_http(function) for name, function in tests.items()}

@@ -75,7 +75,7 @@ def test_tasks_are_added_removed_and_changed():
     for name in "stays", "goes", "changes":
         it.wait_for(f"{name} +\\| ")
     before = set(children_of(it.number))
-    # By hand: the plan first, which does nothing.
+    # The plan first, which changes nothing.
     project(task("stays", "one") + task("changes", "four") + task("comes", "five"))
     wanted = [("changed", "task", "changes", False), ("added", "task", "comes", False),
               ("removed", "task", "goes", False)]
@@ -90,7 +90,7 @@ def test_tasks_are_added_removed_and_changed():
                "the new tasks")
     equal(len(before & set(children_of(it.number))), 1)
     check(it.index("stays +\\| one", it.wait_for("stays +\\| one") + 1) < 0, "it has begun anew")
-    detent("reload", err="Nothing has changed")
+    detent("reload", err="No changes.")
     it.stop()
 
 
@@ -103,20 +103,20 @@ def test_a_bad_file_changes_nothing():
                        ("version: 1\ntasks: {\n", "detent.yaml:"), ("version: 2\n", "version 1"),
                        ("version: 1\ntasks:\n  a: {run: 'true', retrys: 1}\n", "retries")):
         Path("detent.yaml").write_text(text)
-        detent("reload", code=2, err=[part, "nothing has changed"])
+        detent("reload", code=2, err=[part, "nothing was changed"])
         place = len(it.lines)
         it.send(signal.SIGHUP)
-        it.wait_for("reload: refused, and nothing has changed", place)
+        it.wait_for("reload: nothing was changed: the file is invalid or unsafe", place)
         it.wait_for(part, place)
     Path("detent.yaml").unlink()
     place = len(it.lines)
     it.send(signal.SIGHUP)
-    it.wait_for("detent.yaml", it.wait_for("reload: refused", place))
+    it.wait_for("detent.yaml", it.wait_for("reload: nothing was changed", place))
     equal(children_of(it.number), before)
     it.stop()
 
 
-def test_the_supervisor_hears_of_it():
+def test_reload_notifies_the_service_manager():
     project(task("a", "one"))
     supervisor = Supervisor()
     it = Serve(env=supervisor.env)
@@ -128,7 +128,7 @@ def test_the_supervisor_hears_of_it():
     it.stop()
 
 
-def test_slots_groups_and_what_needs_a_restart():
+def test_reload_changes_slots_and_groups_or_requires_a_restart():
     project(task("a", "one"), "slots: {s: {width: 1}}\ngroups: {g: {}}\nlimits: {tasks: 100}\n")
     it = Up()
     it.wait_for("a +\\| one")
@@ -141,7 +141,7 @@ def test_slots_groups_and_what_needs_a_restart():
         ("added", "task", "b", False), ("changed", "limits", None, True)])
     it.wait_for("b +\\| two")
     equal({s["name"]: s["width"] for s in objects("slots")}, {"s": 3, "t": 1})
-    # What waits for a restart is not forgotten by the next reload, but by who takes it back.
+    # A change that waits for a restart is reported by each reload, until it is taken back.
     wanted = [("changed", "group", "g", True), ("changed", "limits", None, True)]
     equal((items(reload()), items(reload("--plan"))), (wanted, wanted))
     project(task("a", "one") + task("b", "two", ", group: h"),
@@ -151,11 +151,11 @@ def test_slots_groups_and_what_needs_a_restart():
     project(task("a", "one"),
             "slots: {s: {width: 3}, t: {}}\ngroups: {g: {}, h: {}}\nlimits: {tasks: 100}\n")
     equal(items(reload()), [("removed", "task", "b", False)])
-    detent("reload", err="Nothing has changed")
+    detent("reload", err="No changes.")
     it.stop()
 
 
-def test_jobs_of_durable_slots_are_not_cut_off():
+def test_reload_keeps_durable_jobs_running():
     project(more="store: sqlite:x.db\nslots: {q: {durable: yes}, s: {}}\n")
     it = Up()
     wait_until(lambda: run("submit", "q", "--", "sleep", "60").returncode == 0, "it is up")
@@ -189,7 +189,7 @@ def test_machines_and_effects_are_taken_over():
     detent("start", "order", "o-1")
     detent("send", "o-1", "pay")
     wait_until(lambda: Path("log").exists(), "it is charged")
-    # Another effect, another way, another machine; one goes on where it was.
+    # Another effect, another transition, another machine; an instance continues in its state.
     Path("parcel.fsm").write_text(PARCEL)
     serve_order('[sh, -c, "echo second >> log"]',
                 ORDER + "EVENT(UNDO, undo)\nON(PAID, UNDO, PENDING)\n",
@@ -215,13 +215,13 @@ def test_a_definition_that_would_strand_is_refused():
     detent("start", "order", "o-1")
     detent("send", "o-1", "pay")
     serve_order("['true']", ORDER.replace("PAID, paid", "PAID, settled"))
-    detent("reload", code=2, err=["would strand", "'detent stop --wait', then 'detent migrate"])
+    detent("reload", code=6, err=["would strand", "'detent stop --wait', then 'detent migrate"])
     # What it says leads out: migrate says the same, and does it once nothing serves the store.
     rename = ["--rename-state", "paid=settled"]
     detent("migrate", "order.fsm", code=1, err=["add --rename-state paid=settled", "not possible"])
     detent("migrate", "order.fsm", *rename, code=6,
            err="needs the store for itself: run 'detent stop --wait")
-    detent("reload", "--plan", code=2, err="would strand")
+    detent("reload", "--plan", code=6, err="would strand instances")
     detent("send", "o-1", "ship")
     it.stop()
     detent("migrate", "order.fsm", *rename)
@@ -258,7 +258,7 @@ def ask(port, host, path="/livez", body=None):
         return error.code
 
 
-def test_the_http_api_goes_on_with_its_new_settings():
+def test_reload_applies_new_http_settings():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     address = f'"127.0.0.1:{port}"'
@@ -274,7 +274,7 @@ def test_the_http_api_goes_on_with_its_new_settings():
         wire.request("GET", "/livez")
         equal(wire.getresponse().read(), b"ok\n")
         half = wire.sock
-        # Nobody waits for who does not say what it wants.
+        # A reload does not wait for an incomplete request.
         half.sendall(b"GET /livez HTTP/1.1\r\nHost: shop.")
         begin = patience.now()
         equal(items(reload()), [("added", "http", "hosts", False)])
@@ -291,23 +291,23 @@ def test_the_http_api_goes_on_with_its_new_settings():
     equal(ask(port, "shop.example"), 200)
     # What would not be safe to begin with is not safe to go on with.
     project(task("a", "two"), "http: {hosts: [shop.example], listen: \"0.0.0.0:1\"}\n")
-    detent("reload", code=2, err=["can be reached from other machines", "nothing has changed"])
+    detent("reload", code=2, err=["can be reached from other machines", "nothing was changed"])
     project(task("a", "two"), f"http: {{hosts: [shop.example], listen: {address}}}\n")
     os.chmod(".detent/tokens", 0o644)
-    detent("reload", code=2, err=["chmod 600", "nothing has changed"])
+    detent("reload", code=2, err=["chmod 600", "nothing was changed"])
     os.chmod(".detent/tokens", 0o600)
     equal(items(reload()), [("changed", "task", "a", False)])
     it.wait_for("a +\\| two")
     it.stop()
     check(run("reload").returncode == 3)
-    # Where it listens nowhere, it goes on with that, too.
+    # Without an address it continues, too.
     project(task("a", "one"), "http: {listen: none}\n")
     it = Up(env={"DETENT_LISTEN": ""})
     it.wait_for("a +\\| one")
     project(task("a", "one"), f"http: {{listen: {address}, rate: 7}}\n")
     wanted = [("changed", "http", "listen", True), ("added", "http", "rate", False)]
     equal((items(reload()), items(reload())), (wanted, wanted[:1]))
-    detent("console", code=3, err="listens nowhere for browsers")
+    detent("console", code=3, err="no address is open for browsers")
     it.stop()
 
 
@@ -338,7 +338,7 @@ class Secure:
         check(self.socket.recv(100).startswith(b"HTTP/1.1 200 "), "it is not answered")
 
 
-def test_certificates_are_renewed_and_what_cannot_be_opened_changes_nothing():
+def test_reload_renews_certificates_or_changes_nothing():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
 
@@ -354,13 +354,13 @@ def test_certificates_are_renewed_and_what_cannot_be_opened_changes_nothing():
     it.wait_for("a +\\| one")
     before = Secure(port)
     check(before.certificate == Path("certificate.pem").read_text())
-    # The same path, another certificate: new connections get it, and nobody is cut off.
+    # The same path, another certificate: new connections get it, and none is cut off.
     certify("second")
     equal(items(reload("--plan")), [("changed", "http", "tls files", False)])
     it.send(signal.SIGHUP)
     wait_until(serves, "the new certificate")
     before.ask()
-    detent("reload", err="Nothing has changed")
+    detent("reload", err="No changes.")
     # What is none changes nothing: neither the files that are named, nor what goes with them.
     children = children_of(it.number)
     Path("none.pem").write_text("no certificate\n")
@@ -370,13 +370,14 @@ def test_certificates_are_renewed_and_what_cannot_be_opened_changes_nothing():
                       ("{certificate: certificate.pem, key: key.pem, clients: none.pem}",
                        "none.pem")):
         write(tls, "rate: 7,", "two")
-        detent("reload", code=2, err=["detent.yaml:3:", part, "nothing has changed"])
+        detent("reload", code=2, err=["detent.yaml:3:", part, "nothing was changed"])
         detent("reload", "--plan", code=2, err=part)
     # Nor does what only comes out when it is opened.
     write(good, "socket: no/such/folder/x.sock,", "two")
     place = len(it.lines)
-    detent("reload", code=2, err=["x.sock", "goes on as it was before", "nothing has changed"])
-    it.wait_for("reload: refused, and nothing has changed", place)
+    detent("reload", code=1, err=["x.sock", "the old file stays in effect",
+                                  "nothing was changed: the new file could not be put"])
+    it.wait_for("reload: nothing was changed: the new file could not", place)
     equal(children_of(it.number), children)
     check(serves(), "it is not the certificate of before")
     # All of that was the file's fault.
@@ -388,7 +389,7 @@ def test_certificates_are_renewed_and_what_cannot_be_opened_changes_nothing():
 
 
 class Sender(threading.Thread):
-    """Sends ticks to an instance of its own, each until it is acknowledged, and counts them."""
+    """Sends ticks to a separate instance, each until it is acknowledged, and counts them."""
 
     def __init__(self, port, token, number):
         super().__init__(daemon=True)
@@ -415,7 +416,7 @@ class Sender(threading.Thread):
                 self.troubles.add("closed")
 
 
-def test_nothing_is_lost_or_doubled_while_machines_are_taken_over():
+def test_machine_reload_loses_and_repeats_nothing():
     Path("clock.fsm").write_text(CLOCK)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

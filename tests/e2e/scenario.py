@@ -30,7 +30,7 @@ class Scenario(up.Up):
         self.start([DETENT, "scenario", "run", *words], None)
 
 
-def test_list():
+def test_scenarios_are_listed():
     done = detent("scenario", "list")
     names = [line.split()[0] for line in done.stdout.splitlines()[1:]]
     equal([name for name in names if name in NAMES], NAMES)
@@ -72,7 +72,7 @@ def test_every_scenario_in_virtual_time():
         check(f"scenario {name}: " in done.stderr, done.stderr)
 
 
-def test_levels():
+def test_scenario_log_levels_filter_lines():
     def levels(*words):
         done = detent("scenario", "run", "failing", "--virtual", *words)
         return {line.split()[1] for line in done.stdout.splitlines()}
@@ -82,7 +82,7 @@ def test_levels():
     equal(levels("--trace"), {"TRACE", "DEBUG", "INFO", "WARN", "ERROR"})
 
 
-def test_objects():
+def test_scenario_prints_json_objects():
     found = objects("scenario", "run", "dynamic", "--virtual", "--duration", "10s")
     kinds = {one["type"] for one in found}
     equal(kinds, {"event", "note", "summary"})
@@ -94,7 +94,7 @@ def test_objects():
     check(any(one.get("event") == "child_gone" for one in found))
 
 
-def test_dump():
+def test_scenario_dumps_its_store():
     done = detent("scenario", "run", "simple", "--virtual", "--dump-store", "--log-level", "error")
     lines = done.stdout.splitlines()
     check(re.fullmatch(r"Deltas: sync ids 1 to \d+", lines[0]), lines[0])
@@ -133,14 +133,14 @@ def test_ctrl_c_stops_gracefully():
     equal(sum(" worker_removed " in line for line in scenario.lines), 6)
 
 
-def test_sigterm_too():
+def test_sigterm_stops_a_scenario():
     scenario = Scenario("noop", "--duration", "0")
     scenario.wait_for("state_transition .*noop-1.* to=running")
     scenario.send(signal.SIGTERM)
     scenario.end(0)
 
 
-def test_a_second_ctrl_c_takes_down():
+def test_second_ctrl_c_forces_the_end():
     # Stopping takes no time at all, so both must come at once.
     scenario = Scenario("noop", "--tick", "1s")
     scenario.wait_for("state_transition .*noop-1.* to=running")
@@ -150,7 +150,7 @@ def test_a_second_ctrl_c_takes_down():
     check(any("Taking down" in line for line in scenario.talk), scenario.shown())
 
 
-def test_mood():
+def test_scenario_mood_can_be_changed():
     scenario = Scenario("helloworld")
     scenario.wait_for("state_transition .*hello.* to=running")
     Path("mood").write_text("sad\n")
@@ -161,16 +161,16 @@ def test_mood():
     scenario.end(0)
 
 
-def test_what_is_wrong_is_said():
+def test_scenario_usage_errors_are_reported():
     run = ("scenario", "run")
     detent(*run, "simpel", code=2, err=["did you mean 'simple'?", "Scenarios: simple, failing"])
-    detent(*run, code=2, err="detent scenario run NAME")
+    detent(*run, code=2, err="scenario run needs a name")
     detent(*run, "simple", "--duration=-5s", code=2, err="--duration is a time")
     detent(*run, "simple", "--tick", "0", code=2, err="--tick is a time")
     detent(*run, "simple", "--tick=-1s", code=2, err="--tick is a time")
     detent(*run, "simple", "--log-level", "loud", code=2, err="debug info warn error")
-    detent(*run, "simple", "--seed", "1", code=2, err="--seed is of --virtual")
-    detent("scenario", "play", code=2, err="scenario can list and run")
+    detent(*run, "simple", "--seed", "1", code=2, err="--seed needs --virtual")
+    detent("scenario", "play", code=2, err="unknown verb 'play': use list or run")
     detent("scenario", "list", "simple", code=2, err="takes no 'simple'")
     detent("scenario", code=2)
 

@@ -49,7 +49,7 @@ def ends_within(it, span, code=None):
 
 
 class Shop:
-    """A machine on a server of its own, an API, and senders that wait for answers."""
+    """A machine on a separate server, an API, and senders that wait for answers."""
 
     def __init__(self, more=""):
         self.server = postgres.Server()
@@ -129,13 +129,13 @@ def test_a_stop_ends_while_the_server_of_the_store_is_frozen():
         shop.signal_server(signal.SIGCONT)
 
 
-def test_the_second_signal_is_at_once_while_the_store_is_away():
+def test_second_signal_exits_at_once_while_the_store_is_down():
     shop = Shop(f"tasks: {{stubborn: {{run: [{up.NASTY}, deaf], grace: forever}}}}\n")
     shop.it.wait_for("stubborn *= started")
     shop.server.crash()
     shop.send_many(50)
     shop.it.send(signal.SIGTERM)
-    shop.it.wait_for("once more to force it")
+    shop.it.wait_for("repeat to kill them")
     again(shop.it)
     ends_within(shop.it, AGAIN_SPAN)
 
@@ -147,7 +147,7 @@ def again(it):
     it.send(signal.SIGTERM)
 
 
-def test_a_reload_while_the_store_is_away_is_refused_and_the_api_goes_on():
+def test_reload_is_refused_while_the_store_is_down():
     shop = Shop()
     shop.start(1)
     shop.signal_server(signal.SIGSTOP)
@@ -161,10 +161,12 @@ def test_a_reload_while_the_store_is_away_is_refused_and_the_api_goes_on():
 
         def is_refused():
             answers.append(shop.ask("/v1/status"))
-            return shop.it.index("reload: refused, and nothing has changed") >= 0
+            return shop.it.index("reload: nothing was changed: the store cannot be reached") >= 0
         check(patience.wait(is_refused, 0.1), lambda: f"it is not refused\n{shop.it.shown()}")
         check(len(answers) > 1, "nothing was answered while the reload waited for the store")
         shop.it.wait_for("this needs the store, which cannot be reached")
+        detent("reload", code=6,
+               err="when it is back\ndetent reload: nothing was changed: the store cannot be")
         # What does not need the store is taken over.
         Path("parcel.fsm").write_text(PARCEL)
         shop.write("tasks: {extra: {run: sleep 600}}\n")
@@ -176,7 +178,34 @@ def test_a_reload_while_the_store_is_away_is_refused_and_the_api_goes_on():
     ends_within(shop.it, STOP_SPAN, 0)
 
 
-def test_a_reload_goes_on_when_the_store_is_back():
+def client_that_waits():
+    """A reload that was requested and now asks the store: another one is refused."""
+    client = up.Answer("POST", "/v1/reload", {})
+    refusal = run("reload", "--plan").stderr
+    check("a reload is running" in refusal, refusal)
+    return client
+
+
+def test_a_stop_while_a_reload_asks_the_store_answers_its_client():
+    shop = Shop()
+    shop.start(1)
+    shop.signal_server(signal.SIGSTOP)
+    try:
+        Path("parcel.fsm").write_text(PARCEL.replace("EVENT(MOVE, move)",
+                                                     "EVENT(MOVE, move)\nEVENT(PING, ping)")
+                                      + "STAY(HERE, PING)\n")
+        client = client_that_waits()
+        shop.it.send(signal.SIGTERM)
+        error = next(client.parts).get("error", {})
+        client.close()
+        equal(error.get("code"), "CLOSED")
+        check("shutting down" in error["text"], lambda: f"{error}\n{shop.it.shown()}")
+        ends_within(shop.it, STOP_SPAN)
+    finally:
+        shop.signal_server(signal.SIGCONT)
+
+
+def test_reload_continues_when_the_store_is_back():
     shop = Shop()
     shop.start(1)
     shop.write("tasks: {extra: {run: sleep 600}}\n")
@@ -262,7 +291,7 @@ def test_a_stop_ends_while_the_collector_of_spans_and_the_supervisor_are_away():
 
 
 def test_a_stop_ends_while_the_disk_of_the_store_is_full():
-    """What is acknowledged is there afterwards; with room again, it goes on."""
+    """Acknowledged events are stored; with room again, the run continues."""
     if not small_disk.can_mount():
         print("    only root may mount a small disk")
         return
@@ -287,7 +316,7 @@ def test_a_stop_ends_while_the_disk_of_the_store_is_full():
 
 
 def with_hung_action():
-    """It reads a pipe that nobody writes to: the open never returns, whoever asks for an end."""
+    """It reads a pipe without a writer: the open never returns, whatever stop is requested."""
     os.mkfifo("never")
     Path("detent.yaml").write_text(
         "version: 1\nlimits: {shutdown: 1s}\ntasks: {a: {run: sleep 600}}\n"
@@ -303,19 +332,19 @@ def test_a_stop_ends_while_an_action_of_a_worker_hangs():
     it = with_hung_action()
     it.send(signal.SIGTERM)
     ends_within(it, HUNG_SPAN, 5)
-    check("the stop did not end in time" in it.shown(), it.shown())
+    check("the stop timed out" in it.shown(), it.shown())
 
 
-def test_the_second_signal_is_at_once_while_an_action_of_a_worker_hangs():
+def test_second_signal_exits_at_once_while_a_worker_action_hangs():
     it = with_hung_action()
     it.send(signal.SIGTERM)
-    it.wait_for("once more to force it")
+    it.wait_for("repeat to kill them")
     again(it)
     ends_within(it, AGAIN_SPAN)
 
 
 def opens_something(number):
-    """Whether a thread of the process is in open(), twice in a row: there it hangs."""
+    """True if a thread of the process is in open(), twice in a row: there it hangs."""
     calls = {"x86_64": "257", "aarch64": "56"}
     return all(any(read_call(thread) == calls[os.uname().machine]
                    for thread in Path(f"/proc/{number}/task").iterdir()) for _ in range(2))

@@ -76,7 +76,7 @@ def environment(extra=None):
 
 
 def is_there(number):
-    """Whether the process lives; a zombie does not."""
+    """True if the process lives; a zombie does not."""
     try:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -155,7 +155,7 @@ class Up:
             reader.join(PATIENCE)
 
     def end(self, code=0):
-        """Waits for its end, which leaves nothing behind."""
+        """Waits for its end, after which no process is left."""
         try:
             self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired as problem:
@@ -328,7 +328,7 @@ def test_tasks_start_when_what_they_depend_on_is_ready():
     check(-1 < stops[0] < stops[1], up.shown())
 
 
-def test_only_what_is_named_runs_and_what_it_depends_on():
+def test_named_tasks_run_with_their_dependencies():
     config("""
   a: {run: echo a, restart: never}
   b: {run: echo b, restart: never, depends_on: {a: completed}}
@@ -346,7 +346,7 @@ def test_only_what_is_named_runs_and_what_it_depends_on():
     check("did you mean 'glob'" in "\n".join(up.talk), up.shown())
 
 
-def test_a_bad_file_is_told_in_full_and_starts_nothing():
+def test_bad_file_is_reported_completely_and_starts_nothing():
     config("  a: {run: touch started, restarts: never}\n  b: {run: nosuchprogram, slot: x}\n")
     up = Up()
     up.end(2)
@@ -358,7 +358,7 @@ def test_a_bad_file_is_told_in_full_and_starts_nothing():
     Up("-f", "other.yaml").end(3)
 
 
-def test_a_second_one_is_refused():
+def test_second_daemon_is_refused():
     config(SLEEPER)
     up = Up()
     up.wait_for("sleeper *= started")
@@ -371,7 +371,7 @@ def test_a_second_one_is_refused():
     up.stop()
 
 
-def test_what_a_killed_one_left_is_replaced():
+def test_leftovers_of_a_killed_daemon_are_replaced():
     config(SLEEPER)
     up = Up()
     up.wait_for("sleeper *= started")
@@ -392,7 +392,7 @@ def test_what_a_killed_one_left_is_replaced():
 
 # Running.
 
-def test_a_crash_is_told_with_its_reason_and_the_next_attempt():
+def test_crash_is_reported_with_reason_and_next_attempt():
     config("""
   crash:
     run: [sh, -c, 'echo boom >&2; exit 3']
@@ -404,18 +404,18 @@ def test_a_crash_is_told_with_its_reason_and_the_next_attempt():
     text = "\n".join(up.lines)
     for part in ("crash  ! boom", "crash  = exit code 3; attempt 2 in 20ms",
                  "crash  = started, attempt 2", "crash  = exit code 3; attempt 3 in 40ms",
-                 "crash  = failed for good after 3 attempts: exit code 3"):
+                 "crash  = failed permanently after 3 attempts: exit code 3"):
         check(part in text, up.shown())
 
 
-def test_it_ends_when_all_have_completed():
+def test_up_ends_when_all_tasks_have_completed():
     config("  a: {run: 'true', restart: never}\n  b: {run: echo b}\n")
     up = Up()
     up.end(0)
     check(up.index("a *= completed") >= 0 and up.index("b *= completed") >= 0, up.shown())
 
 
-def test_a_group_that_fails_is_told_and_counts():
+def test_failed_group_is_reported_and_sets_the_exit_code():
     config("""
   x: {run: [sh, -c, 'exit 1'], group: g, backoff: {first: 1ms, max: 1ms}}
   y: {run: sleep 60, group: g}
@@ -438,11 +438,12 @@ def test_lines_are_never_mixed():
         equal(mine, [f"{name}     | {name} {i} end" for i in range(3000)])
 
 
-def test_quiet_tells_only_lines_and_failures():
+def test_quiet_prints_only_lines_and_failures():
     config("  a: {run: echo a, restart: never}\n  b: {run: 'false', restart: never}\n")
     up = Up("--quiet")
     up.end(1)
-    equal(sorted(up.lines), ["a      | a", "b      = failed for good after 1 attempt: exit code 1"])
+    equal(sorted(up.lines),
+          ["a      | a", "b      = failed permanently after 1 attempt: exit code 1"])
     equal(SANITIZER.sub("", "\n".join(up.talk)), "")
 
 
@@ -473,7 +474,7 @@ def test_times_and_the_journal():
     Up("--journal", "dir").end(1)
 
 
-def test_a_reader_that_goes_away_ends_it():
+def test_closed_output_pipe_ends_up():
     config("  a: {run: [sh, -c, 'while :; do echo a; sleep 0.01; done']}\n")
     process = subprocess.Popen([DETENT, "up", "-q"], stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, env=environment())
@@ -482,7 +483,7 @@ def test_a_reader_that_goes_away_ends_it():
     equal(process.wait(PATIENCE), 1)
 
 
-def test_streams_that_are_closed_are_nothing_else():
+def test_closed_standard_streams_are_not_reused():
     """What is opened later must not take their numbers: lines would end in it."""
     config("  a: {run: echo hello, restart: never}")
     for closed in ("<&-", ">&-", "<&- >&-"):
@@ -493,7 +494,7 @@ def test_streams_that_are_closed_are_nothing_else():
         equal("cannot write the output: Bad file descriptor" in done.stderr, ">" in closed)
 
 
-def test_output_that_is_not_read_keeps_nobody_waiting():
+def test_unread_output_blocks_nothing():
     config(f"  flood: {{run: [sh, -c, 'until test -e go; do sleep 0.01; done; {NASTY} flood 8']}}\n"
            f"  wide: {{run: [{NASTY}, deaf], grace: forever}}\n", "limits: {shutdown: 100ms}\n")
     process = subprocess.Popen([DETENT, "up"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -516,20 +517,20 @@ def test_output_that_is_not_read_keeps_nobody_waiting():
     check(hidden > 0 and shown > 0, f"{hidden} hidden, {shown} shown")
 
 
-def test_a_hangup_is_told_and_does_no_harm():
+def test_sighup_is_reported_and_harmless():
     config(SLEEPER)
     up = Up()
     up.wait_for("sleeper *= started")
     up.send(signal.SIGHUP)
-    up.wait_for("reload: nothing has changed")
+    up.wait_for("reload: no changes")
     up.send(signal.SIGTERM)
     up.end()
-    check(up.index("asked to end: stops all tasks") >= 0, up.shown())
+    check(up.index("terminated: stopping all tasks") >= 0, up.shown())
 
 
 # Stopping.
 
-def test_interrupting_stops_all_and_leaves_nothing():
+def test_interrupt_stops_all_tasks_and_leaves_no_process():
     config("  a: {run: sleep 60}\n  b: {run: [sh, -c, 'sleep 60 & wait']}\n")
     up = Up()
     up.wait_for("a *= started")
@@ -538,25 +539,25 @@ def test_interrupting_stops_all_and_leaves_nothing():
                          "two children")
     numbers += [n for number in numbers for n in children_of(number)]
     up.stop()
-    check(up.index("interrupted: stops all tasks") >= 0, up.shown())
+    check(up.index("interrupted: stopping all tasks") >= 0, up.shown())
     check(not any(is_there(n) for n in numbers), "somebody is still there")
 
 
-def test_the_second_interruption_kills():
+def test_second_interrupt_kills_the_tasks():
     config(f"  deaf: {{run: [{NASTY}, deaf], grace: forever}}\n")
     up = Up()
     up.wait_for(r"deaf *\| ready")
     number = children_of(up.number)[0]
     up.send(signal.SIGINT)
-    up.wait_for("stops all tasks")
-    up.wait_for("still there: deaf; forced in")
+    up.wait_for("stopping all tasks")
+    up.wait_for("still running: deaf; killed in")
     check(is_there(number))
     up.stop(5)
-    check(up.index("again: kills what is left") >= 0, up.shown())
+    check(up.index("again: killing all remaining tasks") >= 0, up.shown())
     check(not is_there(number))
 
 
-def test_one_that_does_not_stop_in_its_grace_is_killed():
+def test_task_that_does_not_stop_in_its_grace_is_killed():
     config(f"  deaf: {{run: [{NASTY}, deaf], grace: 100ms}}\n")
     up = Up()
     up.wait_for(r"deaf *\| ready")
@@ -564,7 +565,7 @@ def test_one_that_does_not_stop_in_its_grace_is_killed():
     check(up.index("deaf *= killed") >= 0, up.shown())
 
 
-def test_the_stop_as_a_whole_has_an_end():
+def test_total_stop_time_is_limited():
     config(f"  deaf: {{run: [{NASTY}, deaf], grace: forever}}\n", "limits: {shutdown: 200ms}\n")
     up = Up()
     up.wait_for(r"deaf *\| ready")
@@ -589,7 +590,7 @@ def test_the_keys_of_the_terminal_reach_only_detent():
 
 # Children that behave badly.
 
-def test_nasty_children_come_to_their_ends():
+def test_nasty_children_are_ended():
     config(f"""
   family: {{run: [{NASTY}, family], restart: never}}
   runaway: {{run: [{NASTY}, runaway], restart: never}}
@@ -606,7 +607,7 @@ def test_nasty_children_come_to_their_ends():
     up.wait_for("runaway *= completed")
     wait_until(lambda: not is_there(in_group), "the end of what was left in the group")
     check(is_there(runaway))
-    up.wait_for("raise *= failed for good after 1 attempt: killed by signal 6")
+    up.wait_for("raise *= failed permanently after 1 attempt: killed by signal 6")
     up.wait_for("binary *= completed")
     up.wait_for("flood *= completed")
     up.wait_for(r"frozen *\| ready")
@@ -616,7 +617,7 @@ def test_nasty_children_come_to_their_ends():
     up.stop(5)
     check(not any(is_there(n) for n in tree), "the tree still stands")
     check(not is_there(runaway), "the runaway got away")
-    check(up.index("left behind") >= 0, up.shown())
+    check(up.index("left running by") >= 0, up.shown())
     check(not any("\x1b" in line or "\x00" in line for line in up.lines), "bytes as they were")
 
 
@@ -639,7 +640,7 @@ def test_orphans_that_have_ended_are_no_zombies():
 
 # The second terminal.
 
-def test_tasks_groups_and_slots_can_be_looked_at():
+def test_tasks_groups_and_slots_can_be_listed():
     config("""
   a: {run: sleep 60, group: g}
   b: {run: sleep 60, slot: s}
@@ -665,13 +666,13 @@ def test_tasks_groups_and_slots_can_be_looked_at():
     slot = client.all("slots")[0]
     equal([slot["name"], slot["state"], slot["depth"], slot["depth_max"], slot["owner_name"]],
           ["s", "running", 1, 5, "b"])
-    client.fails("INVALID", "the query has no 'nam'", "tasks", nam="a")
-    client.fails("NOT_FOUND", "there is nothing here", "taskss")
+    client.fails("INVALID", "unknown query parameter 'nam'", "tasks", nam="a")
+    client.fails("NOT_FOUND", "no such path", "taskss")
     client.close()
     up.stop()
 
 
-def test_orders_are_answered_when_they_have_happened():
+def test_orders_are_answered_when_they_are_done():
     config("""
   a: {run: sleep 60}
   b: {run: [sh, -c, 'until test -e go; do sleep 0.01; done'], restart: always}
@@ -703,16 +704,16 @@ def test_orders_are_answered_when_they_have_happened():
     equal(client.task("b")["state"], "completed")
     client.fails("NOT_FOUND", "did you mean 'group'", "stop", name="grup")
     client.fails("NOT_FOUND", "there is no task or group", "restart", name="zzzzzz")
-    client.fails("NOT_FOUND", "there is nothing here", "restart")
+    client.fails("NOT_FOUND", "no such path", "restart")
     client.fails("INVALID", "'wait' of the body", "stop", name="a", wait=1)
-    client.fails("UNKNOWN_FIELD", "there is no 'purge' here", "stop", purge=True)
+    client.fails("UNKNOWN_FIELD", "unknown member 'purge'", "stop", purge=True)
     request = client.ask("stop", wait=True)
     equal(client.next(request)["data"]["kind"], "done")
     up.end()
     client.close()
 
 
-def test_what_has_ended_stays_known_and_can_be_restarted():
+def test_ended_task_stays_listed_and_can_be_restarted():
     config("""
   once: {run: [sh, -c, 'test -e right || exit 7'], restart: never}
   prepare: {run: 'true', restart: never}
@@ -720,7 +721,7 @@ def test_what_has_ended_stays_known_and_can_be_restarted():
   database: {run: sleep 60, depends_on: {prepare: completed}}
 """)
     up = Up()
-    up.wait_for("once *= failed for good")
+    up.wait_for("once *= failed permanently")
     up.wait_for("database *= started")
     client = Client()
     equal([client.task(n)["state"] for n in ("once", "prepare", "web", "database")],
@@ -749,7 +750,7 @@ def test_what_has_ended_stays_known_and_can_be_restarted():
     up.stop(1)
 
 
-def test_slots_are_not_owned_by_those_who_wait():
+def test_waiting_submissions_do_not_own_a_slot():
     config("""
   load: {run: echo loaded, slot: b, depends_on: {fetch: completed}, restart: never}
   fetch: {run: echo fetched, slot: b, restart: never}
@@ -761,7 +762,7 @@ def test_slots_are_not_owned_by_those_who_wait():
     check(up.index("after *. after") > up.index("load *. loaded"), up.shown())
 
 
-def test_one_that_waits_for_its_slot_can_be_stopped():
+def test_submission_waiting_for_its_slot_can_be_stopped():
     config("""
   sleeper: {run: sleep 60}
   load: {run: echo loaded, slot: b, depends_on: {sleeper: completed}, restart: never}
@@ -778,7 +779,7 @@ def test_one_that_waits_for_its_slot_can_be_stopped():
     up.stop()
 
 
-def test_the_runs_of_a_schedule_are_no_restarts_in_words():
+def test_scheduled_runs_are_not_printed_as_restarts():
     config("""
   tick: {run: 'true', schedule: {every: 20ms}}
   tock: {run: 'false', schedule: {every: 20ms}}
@@ -808,7 +809,7 @@ def test_a_member_that_was_stopped_keeps_its_place():
     up.stop()
 
 
-def test_it_ends_when_all_that_is_left_waits_for_what_has_failed():
+def test_up_ends_when_the_rest_waits_for_a_failed_task():
     config("""
   once: {run: [sh, -c, 'exit 7'], restart: never}
   web: {run: sleep 60, depends_on: {once: completed}}
@@ -817,10 +818,10 @@ def test_it_ends_when_all_that_is_left_waits_for_what_has_failed():
     up = Up()
     up.end(1)
     check(up.index("web *= waits for once: failed: exit code 7") >= 0, up.shown())
-    check(up.index("detent = nothing can go on") >= 0, up.shown())
+    check(up.index("detent = no task can proceed") >= 0, up.shown())
 
 
-def test_a_group_that_has_failed_can_be_begun_anew():
+def test_failed_group_can_be_restarted():
     config("""
   crash: {run: [sh, -c, 'test -e mended || exit 1; exec sleep 60'], group: group,
           backoff: {first: 1ms, max: 1ms}}
@@ -828,7 +829,7 @@ def test_a_group_that_has_failed_can_be_begun_anew():
   sleeper: {run: sleep 60, slot: batch}
 """, "groups: {group: {intensity: {count: 1, window: 60s}}}\nslots: {batch: {}}\n")
     up = Up()
-    up.wait_for("crash *= failed for good")
+    up.wait_for("crash *= failed permanently")
     client = Client()
     equal(client.all("tree")[0]["state"], "failed")
     Path("mended").touch()
@@ -840,7 +841,7 @@ def test_a_group_that_has_failed_can_be_begun_anew():
     up.stop(1)
 
 
-def test_draining_lets_what_runs_come_to_its_end():
+def test_drain_lets_running_attempts_finish():
     config("""
   a: {run: [sh, -c, 'until test -e go; do sleep 0.01; done'], restart: always}
   b: {run: [sh, -c, 'exit 1'], backoff: {first: 1h, max: 1h}}
@@ -850,7 +851,7 @@ def test_draining_lets_what_runs_come_to_its_end():
     client, other = Client(), Client()
     request = client.ask("drain", wait=True)
     wait_until(lambda: other.one("status")["state"] == "draining", "that it drains")
-    other.fails("CLOSED", "admits nothing more", "submit", run=["true"])
+    other.fails("CLOSED", "admits no more jobs", "submit", run=["true"])
     equal([(t["name"], t["state"]) for t in other.all("tasks")],
           [("a", "running"), ("b", "stopped")])
     Path("go").touch()
@@ -933,7 +934,7 @@ def test_lines_can_be_read_again_and_followed():
     up.stop()
 
 
-def test_a_slow_reader_costs_nobody_anything():
+def test_slow_log_reader_delays_no_other():
     config(f"  flood: {{run: [sh, -c, 'until test -e go; do sleep 0.01; done; {NASTY} flood 3']}}\n"
            "  last: {run: sleep 60, depends_on: {flood: completed}}\n")
     up = Up("-q")
@@ -952,16 +953,16 @@ def test_a_slow_reader_costs_nobody_anything():
     up.stop()
 
 
-def test_notify_says_what_is_wrong():
+def test_notify_reports_errors():
     def notify(code, text, *words, **env):
         done = subprocess.run([DETENT, "notify", *words], env=environment(env), text=True,
                               capture_output=True, check=False)
         equal(done.returncode, code)
         check(text in done.stderr, done.stderr)
-    notify(2, "nothing to tell")
+    notify(2, "nothing to report")
     notify(2, "one line", "a\nb")
-    notify(3, "nobody listens", "--ready")
-    notify(1, "no name of a socket", "--ready", NOTIFY_SOCKET="x")
+    notify(3, "NOTIFY_SOCKET is not set", "--ready")
+    notify(1, "not the name of a socket", "--ready", NOTIFY_SOCKET="x")
     notify(1, "cannot reach", "--ready", "up", NOTIFY_SOCKET="@nobody-is-here")
 
 
@@ -971,7 +972,7 @@ def seen_of(one):
     return f"--- {type(one).__name__} {one.process.args}\n{shown}"
 
 
-def test_output_over_its_limit_is_dropped_in_whole_lines_and_told_once_a_second():
+def test_output_over_the_rate_is_dropped_in_whole_lines():
     Path("loud.py").write_text(
         "import sys, time\n"
         "end = time.monotonic() + 2.5\n"
@@ -1023,11 +1024,11 @@ def test_files_of_variables_limits_and_a_log():
 def test_a_limit_ends_what_exceeds_it():
     config("  a: {run: [sh, -c, 'while :; do :; done'], limits: {cpu: 1s}, restart: never}\n")
     up = Up()
-    up.wait_for("a *= failed for good after 1 attempt: .*(KILL|XCPU)")
+    up.wait_for("a *= failed permanently after 1 attempt: .*(KILL|XCPU)")
     up.end(1)
 
 
-def test_mistakes_in_what_a_process_gets_are_told_by_check():
+def test_check_reports_mistakes_in_process_settings():
     config("""
   a: {run: sleep 1, env_file: none.env}
   b: {run: sleep 1, env_file: bad.env}

@@ -67,7 +67,7 @@ def wait_gone(name):
     wait_until(lambda: run("workers", name, "--json").returncode == 3, f"the end of {name}")
 
 
-def test_a_tree_is_supervised_and_shown():
+def test_worker_tree_is_supervised_and_shown():
     simple("    - name: press\n      kind: examplechild\n"
            "      config: {address: '{{ .IP }}:502', device: a}\n" + HELLO,
            more="  variables: {IP: 10.0.0.7}\n")
@@ -104,7 +104,7 @@ def test_a_tree_is_supervised_and_shown():
     detent("workers", code=3, err="no detent is running here")
 
 
-def test_what_is_wrong_is_told_where_it_is():
+def test_worker_config_errors_have_their_place():
     cases = (("    - {name: a, kind: examplechld}\n", ":5:23: ", "did you mean 'examplechild'?"),
              ("    - name: a\n      kind: noop\n      confg: {}\n", ":7:7: ", "config"),
              ("    - {name: a, kind: noop}\n    - {name: a, kind: noop}\n", ":6:", "'a'"),
@@ -143,11 +143,11 @@ def test_what_is_wrong_is_told_where_it_is():
     detent("worker", "rm", "x", code=3, err="there is no worker")
     detent("worker", "paint", "hello", code=2, err="put rm restart")
     detent("worker", "rm", "hello", "--kind", "noop", code=2, err="has no --kind")
-    detent("workers", "--history", code=2, err="whose history?")
+    detent("workers", "--history", code=2, err="--history needs a worker")
     it.stop()
 
 
-def test_without_workers_there_are_none():
+def test_workers_command_fails_without_workers():
     up.config(up.SLEEPER)
     it = Up()
     it.wait_for("sleeper *= started")
@@ -159,7 +159,7 @@ def test_orders():
     simple(HELLO + "    - {name: press, kind: examplechild, config: {address: a}}\n")
     it = Up()
     wait_state("press", "connected")
-    detent("worker", "disable", "press", err="plant/press: stops and rests")
+    detent("worker", "disable", "press", err="plant/press: is disabled")
     check(wait_state("press", "stopped")["disabled"], "it is not disabled")
     # That is on the disk.
     it.send(signal.SIGKILL)
@@ -167,7 +167,7 @@ def test_orders():
     it = Up()
     wait_state("hello", "running")
     check(wait_state("press", "stopped")["disabled"], "it is forgotten that it rests")
-    detent("worker", "enable", "press", err="runs again")
+    detent("worker", "enable", "press", err="is enabled")
     wait_state("press", "connected")
     equal(one("worker", "restart", "hello")["id"], "plant/hello")
     wait_until(lambda: workers()["plant/hello"]["counts"]["restarts"] == 1, "a restart")
@@ -175,7 +175,7 @@ def test_orders():
     it.stop()
 
 
-def test_what_does_not_stop_in_time_is_taken_down():
+def test_worker_that_does_not_stop_in_time_is_forced_down():
     simple("    - {name: press, kind: examplechild, config: {address: a}}\n",
            quick="  limits: {tick: 1s, observe_every: 1s, stop_grace: 1ms}\n")
     it = Up()
@@ -222,7 +222,7 @@ def test_a_reload_changes_the_tree_while_it_runs():
                       (before.replace(".IP", ".IQ"), "IQ"),
                       (before.replace("      kind: examplechild\n", ""), "kind")):
         Path("detent.yaml").write_text(bad)
-        detent("reload", code=2, err=[part, "nothing has changed"])
+        detent("reload", code=2, err=[part, "nothing was changed"])
         check("plant/press" in workers(), "it is gone")
     Path("detent.yaml").write_text("version: 1\ntasks:\n  a: {run: sleep 60}\n")
     reload()
@@ -257,7 +257,7 @@ def test_workers_are_added_to_a_file():
     it.stop()
 
 
-def test_what_is_put_by_hand_survives_a_kill():
+def test_manual_workers_survive_a_kill():
     simple(HELLO)
     it = Up()
     wait_state("hello", "running")
@@ -318,7 +318,7 @@ def judge_store():
             if role == "identity"}
 
 
-def test_kill_9_in_the_middle_of_it():
+def test_worker_tree_recovers_from_kill_9_at_any_time():
     chance = random.Random(7)
     before = {}
     for turn in range(12):
@@ -360,7 +360,7 @@ def test_machines_and_slots_share_their_store():
     check(Path("all.db").exists() and not Path("detent.db").exists(), "another store")
 
 
-def test_machines_are_opened_anew_while_workers_go_on():
+def test_machines_are_reopened_while_workers_continue():
     def project(effect):
         Path("detent.yaml").write_text(
             "version: 1\nmachines:\n  order:\n    effects:\n"

@@ -87,12 +87,12 @@ static void read_all(const char *bytes, size_t size, size_t step, struct det_buf
         do {
             verdict = http_parse(&parse);
             require(verdict != HTTP_GO_ON);
-            if (verdict == HTTP_WHOLE) {
+            if (verdict == HTTP_COMPLETE) {
                 check_request(&parse);
                 print_request(&parse, to);
                 http_parse_next(&parse);
             }
-        } while (verdict == HTTP_HEADERS || verdict == HTTP_WHOLE);
+        } while (verdict == HTTP_HEADERS || verdict == HTTP_COMPLETE);
     }
     det_buffer_format(to, "%d", (int)parse.refusal);
     free(memory);

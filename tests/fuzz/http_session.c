@@ -70,7 +70,7 @@ static void handle(void *context, struct http_exchange *exchange)
     }
     answer.is_static = request->method == HTTP_DELETE;
     answer.body_size = answer.is_static ? sizeof page : 10;
-    answer.shall_close = request->method == HTTP_OPTIONS;
+    answer.close_wanted = request->method == HTTP_OPTIONS;
     http_answer(exchange, &answer);
 }
 

@@ -31,7 +31,7 @@ static void check_place(const struct det_place *place, const char *text)
         require(place->column <= strlen(place->source) + 1);
 }
 
-static void check_facts(const struct det_worker_spec_facts *facts)
+static void check_facts(const struct det_worker_spec_summary *facts)
 {
     require(facts->name != NULL && facts->prefix != NULL && facts->state_count > 0);
     require(facts->states[0].phase == DET_PHASE_STOPPED);
@@ -57,7 +57,9 @@ static void check_source(
     report = det_arch_report(arch);
     for (size_t i = 0; i < report->count; i++)
         check_place(&report->findings[i].place, report->findings[i].text);
-    require(det_worker_spec_machine(spec, report->ways, report->way_count, &machine) == 0);
+    require(
+        det_worker_spec_machine(spec, report->transitions, report->transition_count, &machine) ==
+        0);
     require(det_draw(machine, &options, NULL, 0, NULL) > 0);
     det_arch_close(arch);
 }
@@ -80,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_place(&found->items[i].place, found->items[i].text);
     require(det_worker_spec_is_valid(spec) == (found->error_count == 0));
     if (det_worker_spec_is_valid(spec)) {
-        check_facts(det_worker_spec_facts(spec));
+        check_facts(det_worker_spec_summary(spec));
         check_source(spec, &text, &source);
     }
     det_worker_spec_close(spec);

@@ -10,6 +10,7 @@
 
 #include "worker/spec.h"
 #include "worker/template.h"
+#include "yaml/datum_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -19,13 +20,18 @@ static void check(bool holds)
         abort();
 }
 
+static void put_scalar(struct det_buffer *buffer, const struct det_datum *scalar)
+{
+    det_datum_put_scalar(buffer, scalar, false);
+}
+
 static void read_again(struct det_arena *arena, const struct det_datum *datum)
 {
     struct det_error error = { 0 };
     struct det_buffer text = { .limit = DET_DATUM_SIZE_MAX };
     struct det_datum *again, *copy = det_datum_copy(arena, datum);
 
-    det_datum_to_yaml(datum, &text);
+    det_datum_write_yaml(datum, &text, put_scalar);
     if (det_buffer_status(&text) == 0) {
         check(det_datum_from_yaml(arena, "again", text.data, text.size, &again, &error) == 0);
         check(det_datum_equal(datum, again) && det_datum_equal(again, copy));

@@ -43,7 +43,7 @@ static int run_in(const char *folder, unsigned operations)
         char id[LOAD_ID_MAX];
 
         (void)snprintf(id, sizeof id, "load-%u", i);
-        r = det_runtime_start(runtime, &load_machine, id, NULL, NULL, NULL);
+        r = det_runtime_start(runtime, &load_machine, id, NULL, NULL, NULL, NULL);
     }
     return r < 0 ? r : gate_measured(work, runtime, operations);
 }

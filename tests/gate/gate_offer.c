@@ -30,7 +30,7 @@ static int weigh(struct swing *swing, const struct swing_event *event, struct sw
 {
     (void)event;
     (void)ret;
-    swing->weight += swing->component.state;
+    swing->weight += det_component_state(&swing->component);
     return DET_EFFECT_DONE;
 }
 
@@ -53,7 +53,7 @@ static int wake(void *argument, unsigned operations)
 
     for (unsigned i = 0; i < operations && r >= 0; i++) {
         det_component_wake(&swing->component);
-        r = det_loop_turn(det_executor_loop(swing->component.executor), 0);
+        r = det_loop_turn(det_executor_loop(swing->component.internal.executor), 0);
     }
     return r < 0 ? r : 0;
 }

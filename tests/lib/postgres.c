@@ -38,7 +38,7 @@ struct det_test_postgres {
 };
 
 /* An order to the keeper. */
-struct said {
+struct printed {
     char order; /* 'i': initialize, 's': start, 'c': crash, 'p': pooler */
     unsigned number;
     char settings[SETTINGS_MAX];
@@ -199,24 +199,25 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
 static void keep(struct det_test_postgres *postgres, int orders, int answers)
 {
     pid_t server = -1, pooler = -1;
-    struct said said;
+    struct printed printed;
 
     (void)setsid();
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGINT, SIG_IGN);
-    while (read(orders, &said, sizeof said) == (ssize_t)sizeof said) {
+    while (read(orders, &printed, sizeof printed) == (ssize_t)sizeof printed) {
         bool ok = true;
 
-        if (said.order == 'i')
+        if (printed.order == 'i')
             ok = initialize(postgres) == 0;
-        if (said.order == 'c') {
+        if (printed.order == 'c') {
             end(server, SIGQUIT);
             server = -1;
         }
-        if (said.order == 's')
-            ok = (server = start_server(postgres, said.settings[0] ? said.settings : NULL)) > 0;
-        if (said.order == 'p')
-            ok = (pooler = start_pooler(postgres, said.number)) > 0;
+        if (printed.order == 's')
+            ok = (server = start_server(postgres, printed.settings[0] ? printed.settings : NULL)) >
+                 0;
+        if (printed.order == 'p')
+            ok = (pooler = start_pooler(postgres, printed.number)) > 0;
         if (write(answers, &ok, 1) != 1)
             break;
     }
@@ -230,12 +231,12 @@ static void keep(struct det_test_postgres *postgres, int orders, int answers)
 static void order(
     struct det_test_postgres *postgres, char order, unsigned number, const char *settings)
 {
-    struct said said = { order, number, "" };
+    struct printed printed = { order, number, "" };
     char path[128];
     bool ok = false;
 
-    snprintf(said.settings, sizeof said.settings, "%s", settings ? settings : "");
-    assert_int_equal(write(postgres->line, &said, sizeof said), sizeof said);
+    snprintf(printed.settings, sizeof printed.settings, "%s", settings ? settings : "");
+    assert_int_equal(write(postgres->line, &printed, sizeof printed), sizeof printed);
     if (read(postgres->answer, &ok, 1) == 1 && ok)
         return;
     snprintf(path, sizeof path, "%s/log", postgres->folder);

@@ -175,7 +175,7 @@ int det_shared_change_held(
         lease->owner[0] = 0;
         lease->expires_at = 0;
         return 0;
-    case DET_LEASE_LOOK:
+    case DET_LEASE_READ:
         return 0;
     }
     det_assert_failed("no such verb", __FILE__, __LINE__);

@@ -481,7 +481,7 @@ void det_shared_kill(struct det_store *store)
     det_shared_unlock(node->shared);
 }
 
-void det_shared_tell(struct det_store *store)
+void det_shared_report(struct det_store *store)
 {
     struct node *node = node_of(store);
 

@@ -43,7 +43,7 @@ void det_shared_pause(struct det_store *store, bool is_paused);
 /* Nothing of it reaches the server any more: as others see it, it is gone. */
 void det_shared_kill(struct det_store *store);
 /* What the calls of other nodes would have told it is told now. */
-void det_shared_tell(struct det_store *store);
+void det_shared_report(struct det_store *store);
 
 /* Looking, as the server sees it. */
 det_time det_shared_now(const struct det_shared *shared);

@@ -262,7 +262,7 @@ inline actor_do_make_due()
     skip;
 }
 
-inline actor_do_tell_held()
+inline actor_do_report_held()
 {
     skip;
 }

@@ -10,7 +10,8 @@
    all have been taken, but for those that are named here as out of its reach.
 3. Each broken variant of a model must be found out.
 
-SPECS is the folder of the specs, src/task and src/runtime of SOURCE unless it is given. Exit code
+SPECS is the folder of the specs; src/task, src/runtime and src/program/daemon of SOURCE unless
+it is given. Exit code
 77: no spin."""
 
 import itertools
@@ -289,7 +290,7 @@ def check_broken(work, model, variant, defines, formula):
 def main():
     detent, source, work = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     folders = ([Path(sys.argv[4])] if len(sys.argv) > 4 else
-               [source / "src/task", source / "src/runtime"])
+               [source / "src/task", source / "src/runtime", source / "src/program/daemon"])
     began = time.monotonic()
     if not shutil.which("spin"):
         print("skip: there is no spin")

@@ -24,7 +24,7 @@
 
 #define LIFE 60 /* seconds */
 
-static void say(const char *text)
+static void print(const char *text)
 {
     size_t size = strlen(text);
 
@@ -38,12 +38,12 @@ static void say(const char *text)
     }
 }
 
-static void say_number(long number)
+static void print_number(long number)
 {
     char text[32];
 
     (void)snprintf(text, sizeof text, "%ld\n", number);
-    say(text);
+    print(text);
 }
 
 static void wait_for_ever(void)
@@ -67,7 +67,7 @@ static int do_deaf(const char *argument)
 {
     (void)argument;
     signal(SIGTERM, SIG_IGN);
-    say("ready\n");
+    print("ready\n");
     wait_for_ever();
     return 0;
 }
@@ -75,14 +75,14 @@ static int do_deaf(const char *argument)
 static void leave_politely(int number)
 {
     (void)number;
-    say("bye\n");
+    print("bye\n");
     _exit(7);
 }
 
 static int do_polite(const char *argument)
 {
     signal(*argument ? (int)strtol(argument, NULL, 10) : SIGTERM, leave_politely);
-    say("ready\n");
+    print("ready\n");
     wait_for_ever();
     return 0;
 }
@@ -91,7 +91,7 @@ static int do_frozen(const char *argument)
 {
     if (strcmp(argument, "deaf") == 0)
         signal(SIGTERM, SIG_IGN);
-    say("ready\n");
+    print("ready\n");
     raise(SIGSTOP);
     wait_for_ever();
     return 0;
@@ -110,7 +110,7 @@ static int leave_behind(bool is_runaway, bool is_flood)
     if (number > 0) {
         if (read(ends[0], bytes, 1) != 1)
             return 9;
-        say_number(number);
+        print_number(number);
         return 0;
     }
     signal(SIGTERM, SIG_IGN);
@@ -142,12 +142,12 @@ static int do_generations(const char *argument)
 
     signal(SIGTERM, SIG_IGN);
     for (long i = 1; i < count; i++) {
-        say_number(getpid());
+        print_number(getpid());
         if (fork() > 0)
             wait_for_ever();
         alarm(LIFE);
     }
-    say_number(getpid());
+    print_number(getpid());
     wait_for_ever();
     return 0;
 }
@@ -171,9 +171,9 @@ static int do_flood(const char *argument)
     return 0;
 }
 
-static int do_say(const char *argument)
+static int do_print(const char *argument)
 {
-    say(argument);
+    print(argument);
     return 0;
 }
 
@@ -197,7 +197,7 @@ static int do_binary(const char *argument)
 static int do_silent(const char *argument)
 {
     (void)argument;
-    say("last words");
+    print("last words");
     close(1);
     close(2);
     wait_for_ever();
@@ -212,8 +212,8 @@ static int do_descriptors(const char *argument)
     (void)argument;
     while (folder && (entry = readdir(folder)))
         if (entry->d_name[0] != '.' && strtol(entry->d_name, NULL, 10) != dirfd(folder)) {
-            say(entry->d_name);
-            say("\n");
+            print(entry->d_name);
+            print("\n");
         }
     return 0;
 }
@@ -222,7 +222,7 @@ static int do_environment(const char *argument)
 {
     const char *value = getenv(argument);
 
-    say(value ? value : "(none)");
+    print(value ? value : "(none)");
     return 0;
 }
 
@@ -231,7 +231,7 @@ static int do_folder(const char *argument)
     char path[PATH_MAX];
 
     (void)argument;
-    say(getcwd(path, sizeof path) ? path : "(none)");
+    print(getcwd(path, sizeof path) ? path : "(none)");
     return 0;
 }
 
@@ -240,11 +240,11 @@ static int do_user(const char *argument)
     gid_t groups[64];
 
     (void)argument;
-    say_number((long)getuid());
-    say_number((long)geteuid());
-    say_number((long)getgid());
+    print_number((long)getuid());
+    print_number((long)geteuid());
+    print_number((long)getgid());
     for (int i = 0, count = getgroups(64, groups); i < count; i++)
-        say_number((long)groups[i]);
+        print_number((long)groups[i]);
     return 0;
 }
 
@@ -259,7 +259,7 @@ static int do_signals(const char *argument)
     for (int i = 1; i < 32; i++)
         if (sigismember(&blocked, i) ||
             (sigaction(i, NULL, &action) == 0 && action.sa_handler != SIG_DFL))
-            say_number(i);
+            print_number(i);
     return 0;
 }
 
@@ -306,8 +306,8 @@ static int do_notify_where(const char *argument)
     const char *name = getenv("NOTIFY_SOCKET");
 
     (void)argument;
-    say(name ? name : "(none)");
-    say("\n");
+    print(name ? name : "(none)");
+    print("\n");
     wait_for_ever();
     return 0;
 }
@@ -357,7 +357,7 @@ static const struct behaviour {
     { "runaway", do_runaway },
     { "generations", do_generations },
     { "flood", do_flood },
-    { "say", do_say },
+    { "say", do_print },
     { "scream", do_scream },
     { "binary", do_binary },
     { "silent", do_silent },

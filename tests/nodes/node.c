@@ -95,7 +95,7 @@ static int tell(
 {
     (void)data, (void)event;
     step_reach("effect", "before");
-    step_say(
+    step_print(
         "effect %s %s %llu", call->key, call->move.instance,
         (unsigned long long)call->move.sequence);
     step_reach("effect", "after");
@@ -106,7 +106,7 @@ static int tell(
 static void observe(void *user, const struct det_note *note)
 {
     (void)user;
-    step_say("seen %s %llu", note->instance, (unsigned long long)note->sequence);
+    step_print("seen %s %llu", note->instance, (unsigned long long)note->sequence);
 }
 
 /* What the contract of det_runtime_send() says about an error. */
@@ -127,12 +127,12 @@ static const char *verdict(int r)
     }
 }
 
-static void tell_result(const char *id, int r, const struct det_sent *sent)
+static void report_result(const char *id, int r, const struct det_sent *sent)
 {
     if (r == 0)
-        step_say("ack %s %llu", id, (unsigned long long)sent->sequence);
+        step_print("ack %s %llu", id, (unsigned long long)sent->sequence);
     else
-        step_say("%s %s %s", verdict(r), id, det_error_text(r));
+        step_print("%s %s %s", verdict(r), id, det_error_text(r));
 }
 
 static struct bell_event event_of(const char *name)
@@ -146,8 +146,9 @@ static void start(struct node *node, const struct order *order)
     struct det_sent sent = { 0 };
     int r;
 
-    r = det_runtime_start(node->runtime, &bell_machine, order->instance, NULL, &options, &sent);
-    tell_result(order->id, r, &sent);
+    r = det_runtime_start(
+        node->runtime, &bell_machine, order->instance, NULL, &options, &sent, NULL);
+    report_result(order->id, r, &sent);
 }
 
 static void send(struct node *node, const struct order *order)
@@ -157,8 +158,9 @@ static void send(struct node *node, const struct order *order)
     struct det_sent sent = { 0 };
     int r;
 
-    r = det_runtime_send(node->runtime, &bell_machine, order->instance, &event, &options, &sent);
-    tell_result(order->id, r, &sent);
+    r = det_runtime_send(
+        node->runtime, &bell_machine, order->instance, &event, &options, &sent, NULL);
+    report_result(order->id, r, &sent);
 }
 
 /* A send that nobody waits for, with all that it points to. */
@@ -172,7 +174,7 @@ static void submitted(struct det_send *send)
 {
     struct submission *submission = send->user;
 
-    tell_result(submission->order.id, send->result, &send->sent);
+    report_result(submission->order.id, send->result, &send->sent);
     free(submission);
 }
 
@@ -193,7 +195,7 @@ static void submit(struct node *node, const struct order *order)
                                           .user = submission };
     r = det_runtime_submit(node->runtime, &submission->send);
     if (r < 0) {
-        tell_result(order->id, r, NULL);
+        report_result(order->id, r, NULL);
         free(submission);
     }
 }
@@ -206,8 +208,8 @@ static void send_locked(struct det_lock *lock, const struct order *order, unsign
     int r;
 
     snprintf(id, sizeof id, "%s.%u", order->id, number);
-    r = det_lock_send(lock, &event, &(struct det_send_options){ .event_id = id }, &sent);
-    tell_result(id, r, &sent);
+    r = det_lock_send(lock, &event, &(struct det_send_options){ .event_id = id }, &sent, NULL);
+    report_result(id, r, &sent);
 }
 
 static void lock(struct node *node, const struct order *order)
@@ -217,9 +219,9 @@ static void lock(struct node *node, const struct order *order)
 
     r = det_lock_open(node->runtime, &bell_machine, order->instance, &node->lock, &held, NULL);
     if (r < 0)
-        tell_result(order->id, r, NULL);
+        report_result(order->id, r, NULL);
     else
-        step_say("grant %s %llu", order->id, (unsigned long long)det_lock_fence(held));
+        step_print("grant %s %llu", order->id, (unsigned long long)det_lock_fence(held));
     for (unsigned i = 1; i <= order->count && r == 0; i++) {
         step_reach("between", "before");
         send_locked(held, order, i);
@@ -227,7 +229,7 @@ static void lock(struct node *node, const struct order *order)
         step_reach("between", "after");
     }
     det_lock_close(held);
-    step_say("end %s", order->id);
+    step_print("end %s", order->id);
 }
 
 /* False: there is no more. What must not wait is done at once. */
@@ -246,7 +248,7 @@ static bool next_order(struct node *node, struct order *ret)
         if (strcmp(ret->verb, "stop") != 0)
             break;
         step_arm(ret->id);
-        step_say("armed %s", ret->id);
+        step_print("armed %s", ret->id);
     }
     pthread_mutex_unlock(&node->input);
     return is_there;
@@ -293,7 +295,7 @@ static int open_node(
     if (r == 0)
         r = det_runtime_serve(node->runtime, &bell_machine, &error);
     if (r < 0)
-        step_say("failed %s", error.text);
+        step_print("failed %s", error.text);
     return r;
 }
 
@@ -313,7 +315,7 @@ static void close_node(struct node *node)
     if (node->store)
         r = node->store->ops->check(node->store, note_finding, NULL, &findings);
     if (r == 0)
-        step_say("findings %u", findings);
+        step_print("findings %u", findings);
     det_store_close(node->store);
 }
 
@@ -337,7 +339,7 @@ int main(int argc, char **argv)
         strtol(argv[3], NULL, 10) * DET_MILLISECOND,
         strcmp(argv[6], "lease") == 0 ? DET_LOCKING_LEASE : DET_LOCKING_OPTIMISTIC);
     if (r == 0) {
-        step_say("ready");
+        step_print("ready");
         for (unsigned long i = 0; i < count && i < WORKERS_MAX; i++)
             r |= pthread_create(&threads[i], NULL, work, &node);
         for (unsigned long i = 0; i < count && i < WORKERS_MAX; i++)

@@ -141,13 +141,13 @@ class Node:
         except (BrokenPipeError, ValueError):
             pass
 
-    def has_said(self, *words):
+    def has_printed(self, *words):
         with self.lock:
             return any(line[:len(words)] == list(words) for line in self.said)
 
     def wait_for(self, *words):
-        wait_until(lambda: self.has_said(*words) or self.process.poll() is not None, words)
-        if not self.has_said(*words):
+        wait_until(lambda: self.has_printed(*words) or self.process.poll() is not None, words)
+        if not self.has_printed(*words):
             self.reader.join()
             raise Wrong(f"{self.name} ended with {self.process.returncode}, without {words}: "
                         f"{self.said[-3:]}")
@@ -176,7 +176,7 @@ class Node:
             self.kill()
             raise Wrong(f"{self.name} does not end") from None
         self.reader.join()
-        if self.process.returncode != 0 or not self.has_said("findings", "0"):
+        if self.process.returncode != 0 or not self.has_printed("findings", "0"):
             raise Wrong(f"{self.name} ended with {self.process.returncode}: {self.said[-3:]}")
 
 

@@ -236,7 +236,7 @@ class Zombies:
                 for i in range(BURST)]
 
     def stopped(self, step):
-        return [node for node in self.nodes if node.has_said("stopped", step)]
+        return [node for node in self.nodes if node.has_printed("stopped", step)]
 
     def freeze(self, bell, step):
         """Until a node stands there. What a node does by itself one of them does, we do not know
@@ -259,7 +259,9 @@ class Zombies:
         for node in armed:
             if node is not zombie:
                 node.tell("stop", "none")
-                wait_until(lambda n=node: n.has_said("armed", "none") or n.resume(), "the others")
+                wait_until(
+                    lambda n=node: n.has_printed("armed", "none") or n.resume(), "the others"
+                )
         return zombie, asked
 
     def haunt(self, step):

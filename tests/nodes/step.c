@@ -23,7 +23,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static char armed[NAME_MAX_SIZE] = "none";
 static const char *bug;
 
-void step_say(const char *format, ...)
+void step_print(const char *format, ...)
 {
     char line[512];
     va_list arguments;
@@ -54,7 +54,7 @@ void step_reach(const char *name, const char *side)
     pthread_mutex_lock(&mutex);
     if (strcmp(full, armed) == 0) {
         snprintf(armed, sizeof armed, "none");
-        step_say("stopped %s", full);
+        step_print("stopped %s", full);
         /* To this thread, which then does not come a step further; the others stop with it. */
         (void)raise(SIGSTOP);
     }
@@ -88,10 +88,10 @@ static bool has_bug(const char *name)
 /* As if the store asked for no fence: whatever would be let in now. */
 static void forge(struct det_store *store, struct det_store_commit *commit)
 {
-    const struct det_store_lease_change look = { .verb = DET_LEASE_LOOK, .name = commit->id };
+    const struct det_store_lease_change inspect = { .verb = DET_LEASE_READ, .name = commit->id };
     struct det_store_lease found;
 
-    if (commit->fence && inner->lock(store, commit->machine, &look, &found) == 0)
+    if (commit->fence && inner->lock(store, commit->machine, &inspect, &found) == 0)
         commit->fence = found.owner[0] ? found.token : 0;
 }
 
@@ -193,7 +193,7 @@ static int lock(
     static const char *const names[] = { [DET_LEASE_ACQUIRE] = "acquire",
                                          [DET_LEASE_RENEW] = "renew",
                                          [DET_LEASE_RELEASE] = "release",
-                                         [DET_LEASE_LOOK] = "look" };
+                                         [DET_LEASE_READ] = "look" };
     int r;
 
     step_reach(names[change->verb], "before");

@@ -19,7 +19,7 @@
 #include <detent/store.h>
 
 /* A line to the test, in one piece. */
-void step_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void step_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* From now on the store's operations are steps. */
 void step_watch(struct det_store *store);
 /* Which step to stop at, once; "none": none. */

@@ -124,7 +124,7 @@ def history(node):
             for row in rows]
 
 
-def test_sixteen_senders_meet_no_conflict_and_products_are_taken():
+def test_sixteen_senders_meet_no_conflict_and_products_apply():
     url = postgres.store()[1]
     nodes = [Node("one", url), Node("two", url)]
     with nodes[0].connect() as wire:
@@ -151,7 +151,7 @@ def test_sixteen_senders_meet_no_conflict_and_products_are_taken():
     equal(worked(), len(senders.worked))
     for node in nodes:
         said = "\n".join([*node.lines, *node.talk])
-        check("was not taken" not in said and "given up" not in said, node.shown())
+        check("is rejected" not in said and "dead letter" not in said, node.shown())
     with nodes[1].connect() as wire:
         equal(wire.get("/v1/effects?dead=true").json["items"], [])
     for node in nodes:
@@ -199,7 +199,7 @@ def test_a_hundred_waiters_get_a_lock_one_after_the_other():
         check(each * share <= MS_PER_WAITER_MAX, f"{each:.1f} ms for each waiter")
 
 
-def test_locked_names_the_holder():
+def test_locked_error_names_the_holder():
     url = postgres.store()[1]
     holder = Process(url, "hold")
     found = run_waiters([Process(url, "ask", WAITERS) for _ in range(4)])

@@ -65,7 +65,7 @@ def idle(wire, name):
     return wire.get(f"/v1/machines/order/instances/{name}").json
 
 
-def test_idle_clients_without_a_token_hinder_nobody():
+def test_idle_clients_without_a_token_delay_no_other():
     """1,010 of them at a soft and hard limit of 1,024: the effects of an order run at once."""
     many()
     shop.project(ORDERS)
@@ -92,7 +92,7 @@ def use_up(number, left):
     resource.prlimit(number, resource.RLIMIT_NOFILE, (have + left, LIMIT))
 
 
-def test_a_shortage_is_no_attempt_and_no_dead_letter():
+def test_descriptor_shortage_is_not_an_attempt():
     shop.project(ORDERS)
     value = token("admin")
     daemon = Daemon(preexec_fn=limited(LIMIT, LIMIT))
@@ -117,7 +117,7 @@ def test_a_shortage_is_no_attempt_and_no_dead_letter():
     daemon.stop()
 
 
-def test_an_answer_about_a_store_that_cannot_be_opened_does_not_say_where_it_is():
+def test_unopenable_store_error_hides_its_path():
     shop.project(ORDERS)
     value = token("admin")
     daemon = Daemon(preexec_fn=limited(LIMIT, LIMIT))
@@ -136,7 +136,7 @@ def test_an_answer_about_a_store_that_cannot_be_opened_does_not_say_where_it_is(
     daemon.stop()
 
 
-def test_more_tasks_than_descriptors_are_named_and_the_others_wait_without_failing():
+def test_tasks_without_descriptors_wait_without_failing():
     count = 400
     tasks = "".join(f"  t{i}: {{run: sleep 600, restart: never}}\n" for i in range(count))
     Path("detent.yaml").write_text(f"version: 1\ntasks:\n{tasks}")
@@ -157,7 +157,7 @@ def test_more_tasks_than_descriptors_are_named_and_the_others_wait_without_faili
     daemon.stop()
 
 
-def test_children_get_the_soft_limit_that_we_were_started_with():
+def test_children_inherit_the_original_soft_limit():
     Path("detent.yaml").write_text(
         "version: 1\ntasks:\n  asks: {run: [sh, -c, 'ulimit -Sn; ulimit -Hn'], restart: never}\n")
     done = subprocess.run([DETENT, "up"], env=environment(), capture_output=True, text=True,

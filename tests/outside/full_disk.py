@@ -24,7 +24,7 @@ import shop  # noqa: E402
 from shop import equal, wait_until  # noqa: E402
 
 
-def test_a_full_disk_is_not_ready_and_says_so():
+def test_full_disk_makes_the_daemon_not_ready():
     with small_disk.mounted("small"):
         shop.project(shop.COUNTERS.replace("sqlite:shop.db", "sqlite:small/shop.db"))
         daemon = shop.Daemon()

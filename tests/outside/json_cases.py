@@ -62,7 +62,7 @@ def encoded():
         yield name, b'{"id": "%s", "data": {"number": 7, "' + piece + b'": 1}}', False
 
 
-def test_only_json_is_read_and_what_is_refused_does_not_happen():
+def test_only_valid_json_is_accepted_and_refusals_change_nothing():
     project(shop.COUNTERS)
     daemon = Daemon()
     wire, found = daemon.wire(), []

@@ -69,13 +69,14 @@ static void wait_for_input(void)
 
 static void print_results(const struct waiter *waiters, unsigned count, det_time took)
 {
-    unsigned taken = 0, told = 0, untold = 0, other = 0;
+    unsigned taken = 0, reported = 0, untold = 0, other = 0;
 
     for (unsigned i = 0; i < count; i++) {
         const struct waiter *waiter = &waiters[i];
 
         taken += waiter->result == 0;
-        told += waiter->result == DET_ERR_LOCKED && waiter->error.holder[0] && waiter->error.until;
+        reported +=
+            waiter->result == DET_ERR_LOCKED && waiter->error.holder[0] && waiter->error.until;
         untold += waiter->result == DET_ERR_LOCKED && !waiter->error.holder[0];
         if (waiter->result < 0 && waiter->result != DET_ERR_LOCKED) {
             other++;
@@ -83,8 +84,8 @@ static void print_results(const struct waiter *waiters, unsigned count, det_time
         }
     }
     printf(
-        "{\"taken\": %u, \"told\": %u, \"untold\": %u, \"other\": %u, \"ms\": %.1f}\n", taken, told,
-        untold, other, (double)took / (double)DET_MILLISECOND);
+        "{\"taken\": %u, \"told\": %u, \"untold\": %u, \"other\": %u, \"ms\": %.1f}\n", taken,
+        reported, untold, other, (double)took / (double)DET_MILLISECOND);
 }
 
 static int run_waiters(det_time wait, unsigned count)
@@ -137,7 +138,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "lock_waiters: %s\n", error.text);
         return 1;
     }
-    r = det_runtime_start(runtime, &ticket_machine, "t-1", NULL, NULL, NULL);
+    r = det_runtime_start(runtime, &ticket_machine, "t-1", NULL, NULL, NULL, NULL);
     if (r < 0 && r != DET_ERR_EXISTS)
         return 1;
     if (strcmp(argv[1], "hold") == 0)

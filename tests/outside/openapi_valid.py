@@ -196,13 +196,14 @@ def problems(text):
 
 def faults(text):
     """The same text with one fault each: the rules must find them."""
-    yield "a comma", text.replace('description: "It does not, and why"',
-                                  "description: It does not, and why")
+    yield "a comma", text.replace('description: "It is not ready, and why"',
+                                  "description: It is not ready, and why")
     line = "      operationId: livez\n"
     yield "a key twice", text.replace(line, line * 2)
     yield "a reference", text.replace("#/components/schemas/sent", "#/components/schemas/send", 1)
     yield "an operationId", text.replace("operationId: livez", "operationId: readyz")
-    yield "a status", text.replace('"200": {description: It does,', "200: {description: It does,")
+    yield "a status", text.replace('"200": {description: The process is alive,',
+                                   "200: {description: The process is alive,")
     yield "a parameter", text.replace("name: machine, in: path", "name: machin, in: path")
     yield "a word", text.replace("minItems: 1", "minItem: 1", 1)
 

@@ -85,7 +85,7 @@ def test_tasks_die_with_a_detent_that_is_killed():
     equal(RECORD.stat().st_mode & 0o777, 0o600)
 
 
-def test_a_port_is_free_for_the_next_one():
+def test_port_is_free_after_a_killed_daemon():
     """The server that failed for ever on the port of its own orphan."""
     script = Path("server.py")
     script.write_text("import os, socket, sys, time\n"
@@ -113,7 +113,7 @@ def test_grandchildren_die_too_also_those_that_left_their_session():
     gone(number)
 
 
-def test_one_that_cleared_its_environment_dies_where_there_are_cgroups():
+def test_process_with_a_cleared_environment_dies_with_its_cgroup():
     up.config(f"  a: {{run: {LEAVE.format('a', 'env -i PATH=$PATH ')}}}\n")
     one = Up()
     number = number_in("a")
@@ -127,19 +127,19 @@ def test_one_that_cleared_its_environment_dies_where_there_are_cgroups():
     wait_until(lambda: not os.path.exists(cgroup), "the end of the cgroup")
 
 
-def test_when_the_guard_is_killed_another_takes_its_place():
+def test_killed_guard_process_is_replaced():
     up.config(f"  a: {{run: {LEAVE.format('a', '')}}}\n")
     one = Up()
     number = number_in("a")
     guard = guard_of(one.number)
     kill(guard)
-    one.wait_for("the process that guards the others was killed")
+    one.wait_for("the guard process was killed")
     check(guard_of(one.number) != guard, "it is another")
     crash(one)
     gone(number)
 
 
-def test_when_both_are_killed_the_next_one_ends_what_is_left():
+def test_next_start_ends_leftovers_if_the_guard_was_killed_too():
     up.config(f"  a: {{run: {LEAVE.format('b', '')}}}\n  c: {{run: {STAY.format('c')}}}\n",
               "limits: {shutdown: 1s}\n")
     one = Up()
@@ -152,11 +152,11 @@ def test_when_both_are_killed_the_next_one_ends_what_is_left():
     two = Up()
     number_in("c")
     check(not is_there(left), "it still lives while the next attempt runs")
-    two.wait_for(f"ends process {left} \\(sh\\), which an earlier detent has left running")
+    two.wait_for(f"ending process {left} \\(sh\\), left running by an earlier detent")
     two.stop()
 
 
-def test_one_that_does_not_end_with_us_is_ended_by_the_next():
+def test_kept_process_is_ended_by_the_next_daemon():
     up.config(f"  a: {{run: {STAY.format('a')}, ends_with_us: false}}\n"
               f"  b: {{run: {STAY.format('b')}}}\n")
     one = Up()
@@ -169,12 +169,12 @@ def test_one_that_does_not_end_with_us_is_ended_by_the_next():
     two = Up()
     check(number_in("a") != kept, "it was started again")
     check(not is_there(kept), "it still lives while the next attempt runs")
-    two.wait_for(f"ends process {kept} \\(sh -c echo .*\\), which an earlier detent has left")
+    two.wait_for(f"ending process {kept} \\(sh -c echo .*\\), left running by an earlier detent")
     two.stop()
     gone(int(Path("a").read_text()))
 
 
-def test_a_stop_ends_also_those_that_do_not_end_with_us():
+def test_stop_also_ends_kept_processes():
     up.config(f"  a: {{run: {STAY.format('a')}, ends_with_us: false}}\n")
     one = Up()
     number = number_in("a")
@@ -200,7 +200,7 @@ def kept_task():
     return number
 
 
-def test_a_number_that_was_reused_is_left_alone():
+def test_reused_process_number_is_not_killed():
     kept = kept_task()
     stranger = subprocess.Popen(["sleep", "600"], start_new_session=True)
     try:
@@ -230,7 +230,7 @@ def crc32c(data):
     return crc ^ 0xffffffff
 
 
-def test_after_a_reboot_nothing_of_the_record_is_touched():
+def test_record_from_before_a_reboot_kills_nothing():
     """The boot id is another: what has the numbers of the record now is somebody else's."""
     kept = kept_task()
     change_record(BOOT, b"00000000-0000-0000-0000-000000000000")
@@ -243,7 +243,7 @@ def test_after_a_reboot_nothing_of_the_record_is_touched():
     kill(kept)
 
 
-def test_a_damaged_record_is_refused_in_words():
+def test_damaged_record_is_refused_with_a_message():
     kept = kept_task()
     change_record(60, b"\xff")
     done = subprocess.run([DETENT, "up"], env=environment(), capture_output=True, text=True,

@@ -28,23 +28,25 @@ static void an_id_has_1_to_128_bytes(void **unused)
     assert_true(probe_instance_get(lab->runtime, id, &at, NULL) < 0);
     lab_start(lab, "a");
     options.event_id = id;
-    assert_int_equal(probe_send_with(lab->runtime, "a", lab_go(), &options, NULL), DET_ERR_INVALID);
+    assert_int_equal(
+        probe_send_with(lab->runtime, "a", lab_go(), &options, NULL, NULL), DET_ERR_INVALID);
     options.event_id = "";
-    assert_int_equal(probe_send_with(lab->runtime, "a", lab_go(), &options, NULL), DET_ERR_INVALID);
+    assert_int_equal(
+        probe_send_with(lab->runtime, "a", lab_go(), &options, NULL, NULL), DET_ERR_INVALID);
     assert_int_equal(lab_get(lab, "a").sequence, 0);
     id[DET_ID_MAX] = '\0';
     lab_start(lab, id);
     lab_start(lab, id + 1);
     options.event_id = id;
-    assert_int_equal(probe_send_with(lab->runtime, id, lab_go(), &options, NULL), 0);
+    assert_int_equal(probe_send_with(lab->runtime, id, lab_go(), &options, NULL, NULL), 0);
     options.event_id = id + 1;
-    assert_int_equal(probe_send_with(lab->runtime, id, probe_touch(), &options, NULL), 0);
+    assert_int_equal(probe_send_with(lab->runtime, id, probe_touch(), &options, NULL, NULL), 0);
     assert_int_equal(lab_get(lab, id).sequence, 2);
     assert_int_equal(lab_get(lab, id + 1).sequence, 0);
     lab_close(lab);
 }
 
-static void an_id_has_letters_digits_and_four_signs_only(void **unused)
+static void id_allows_only_letters_digits_and_four_signs(void **unused)
 {
     struct lab *lab = lab_open();
 
@@ -60,7 +62,7 @@ static void an_id_has_letters_digits_and_four_signs_only(void **unused)
         assert_int_equal(
             probe_instance_start(lab->runtime, id, (struct probe_data){ 0 }, NULL), expected);
         assert_int_equal(
-            probe_send_with(lab->runtime, "a", probe_touch(), &options, NULL), expected);
+            probe_send_with(lab->runtime, "a", probe_touch(), &options, NULL, NULL), expected);
     }
     lab_close(lab);
 }
@@ -68,12 +70,11 @@ static void an_id_has_letters_digits_and_four_signs_only(void **unused)
 static int send_kind(struct lab *lab, unsigned kind, struct det_error *error)
 {
     struct probe_event event = { .kind = (enum probe_event_kind)kind };
-    struct det_send_options options = { .error = error };
 
-    return probe_send_with(lab->runtime, "a", event, &options, NULL);
+    return probe_send_with(lab->runtime, "a", event, NULL, NULL, error);
 }
 
-static void an_event_that_is_none_or_internal_is_invalid(void **unused)
+static void unknown_or_internal_event_is_invalid(void **unused)
 {
     static const unsigned kinds[] = { probe_event_count, probe_event_count + 1, 0x7fffffff,
                                       PROBE_EXPIRE,      PROBE_WORKED,          PROBE_NUDGE,
@@ -201,13 +202,13 @@ static void another_definition_of_a_served_name_is_invalid(void **unused)
     assert_int_equal(det_runtime_serve(lab->runtime, &another, &error), DET_ERR_INVALID);
     assert_int_equal(error.code, DET_ERR_INVALID);
     assert_int_equal(
-        det_runtime_send(lab->runtime, &another, "a", &event, NULL, NULL), DET_ERR_INVALID);
+        det_runtime_send(lab->runtime, &another, "a", &event, NULL, NULL, NULL), DET_ERR_INVALID);
     assert_int_equal(
-        det_runtime_start(lab->runtime, &another, "b", NULL, NULL, NULL), DET_ERR_INVALID);
+        det_runtime_start(lab->runtime, &another, "b", NULL, NULL, NULL, NULL), DET_ERR_INVALID);
     lab_close(lab);
 }
 
-static void a_definition_that_what_is_stored_does_not_fit_is_refused(void **unused)
+static void definition_that_does_not_fit_the_store_is_refused(void **unused)
 {
     struct lab *lab = lab_open();
     struct det_state_def states[probe_state_count];
@@ -257,14 +258,14 @@ static void assert_ajar_or_refused(const char *text)
     struct det_instance at;
     int r;
 
-    assert_int_equal(det_runtime_start(lab->runtime, machine, "d", NULL, NULL, NULL), 0);
-    assert_int_equal(det_runtime_send(lab->runtime, machine, "d", &event, NULL, NULL), 0);
+    assert_int_equal(det_runtime_start(lab->runtime, machine, "d", NULL, NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_send(lab->runtime, machine, "d", &event, NULL, NULL, NULL), 0);
     det_runtime_close(lab->runtime);
     lab_runtime_open(lab);
     machine = det_spec_machine(second);
     r = det_runtime_serve(lab->runtime, machine, NULL);
     if (r == 0) {
-        assert_int_equal(det_runtime_get(lab->runtime, machine, "d", &at, NULL), 0);
+        assert_int_equal(det_runtime_get(lab->runtime, machine, "d", &at, NULL, NULL), 0);
         assert_string_equal(machine->states[at.state].name, "ajar");
         assert_string_equal(machine->states[at.previous].name, "shut");
     } else {
@@ -284,7 +285,7 @@ static void an_instance_keeps_its_state_by_name(void **unused)
     assert_ajar_or_refused(DOOR_HEAD "STATE(AJAR, ajar) STATE(SHUT, shut, INITIAL)\n" DOOR_ROWS);
 }
 
-static void a_function_that_nobody_bound_is_said_to_be(void **unused)
+static void an_unbound_function_is_reported(void **unused)
 {
     struct det_spec *spec =
         read_spec(DOOR_HEAD "STATE(SHUT, shut, INITIAL) STATE(AJAR, ajar) HOOK(creak)\n"
@@ -295,10 +296,10 @@ static void a_function_that_nobody_bound_is_said_to_be(void **unused)
     struct det_instance at;
 
     (void)unused;
-    assert_int_equal(det_runtime_start(lab->runtime, machine, "d", NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_start(lab->runtime, machine, "d", NULL, NULL, NULL, NULL), 0);
     assert_int_equal(
-        det_runtime_send(lab->runtime, machine, "d", &event, NULL, NULL), DET_ERR_UNBOUND);
-    assert_int_equal(det_runtime_get(lab->runtime, machine, "d", &at, NULL), 0);
+        det_runtime_send(lab->runtime, machine, "d", &event, NULL, NULL, NULL), DET_ERR_UNBOUND);
+    assert_int_equal(det_runtime_get(lab->runtime, machine, "d", &at, NULL, NULL), 0);
     assert_int_equal(at.sequence, 0);
     lab_close(lab);
     det_spec_close(spec);
@@ -315,10 +316,10 @@ static void machines_of_different_names_share_a_runtime_and_ids(void **unused)
 
     (void)unused;
     lab_start(lab, "a");
-    assert_int_equal(det_runtime_start(lab->runtime, machine, "a", NULL, NULL, NULL), 0);
-    assert_int_equal(det_runtime_send(lab->runtime, machine, "a", &event, NULL, NULL), 0);
+    assert_int_equal(det_runtime_start(lab->runtime, machine, "a", NULL, NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_send(lab->runtime, machine, "a", &event, NULL, NULL, NULL), 0);
     assert_int_equal(lab_get(lab, "a").sequence, 0);
-    assert_int_equal(det_runtime_get(lab->runtime, machine, "a", &at, NULL), 0);
+    assert_int_equal(det_runtime_get(lab->runtime, machine, "a", &at, NULL, NULL), 0);
     assert_int_equal(at.sequence, 1);
     lab_close(lab);
     det_spec_close(spec);
@@ -328,16 +329,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_id_has_1_to_128_bytes),
-        cmocka_unit_test(an_id_has_letters_digits_and_four_signs_only),
-        cmocka_unit_test(an_event_that_is_none_or_internal_is_invalid),
+        cmocka_unit_test(id_allows_only_letters_digits_and_four_signs),
+        cmocka_unit_test(unknown_or_internal_event_is_invalid),
         cmocka_unit_test(a_payload_or_data_that_cannot_be_encoded_is_invalid),
         cmocka_unit_test(options_that_make_no_sense_are_refused),
         cmocka_unit_test(a_store_serves_one_runtime_at_a_time),
         cmocka_unit_test(a_store_is_opened_by_a_url_that_is_known),
         cmocka_unit_test(another_definition_of_a_served_name_is_invalid),
-        cmocka_unit_test(a_definition_that_what_is_stored_does_not_fit_is_refused),
+        cmocka_unit_test(definition_that_does_not_fit_the_store_is_refused),
         cmocka_unit_test(an_instance_keeps_its_state_by_name),
-        cmocka_unit_test(a_function_that_nobody_bound_is_said_to_be),
+        cmocka_unit_test(an_unbound_function_is_reported),
         cmocka_unit_test(machines_of_different_names_share_a_runtime_and_ids),
     };
 

@@ -7,7 +7,7 @@
 
 #include "runtime/choice_test.h"
 
-static void the_first_that_fits_is_taken_and_no_other_is_asked(void **unused)
+static void first_matching_alternative_is_taken_without_asking_others(void **unused)
 {
     struct pick_data data;
     struct lab lab;
@@ -23,7 +23,7 @@ static void the_first_that_fits_is_taken_and_no_other_is_asked(void **unused)
     close_lab(&lab);
 }
 
-static void a_later_one_is_taken_with_its_own_hooks_effects_data_and_timers(void **unused)
+static void later_alternative_has_its_own_hooks_effects_and_timers(void **unused)
 {
     struct pick_data data;
     struct lab lab;
@@ -42,7 +42,7 @@ static void a_later_one_is_taken_with_its_own_hooks_effects_data_and_timers(void
     close_lab(&lab);
 }
 
-static void the_one_without_a_guard_is_tried_last(void **unused)
+static void alternative_without_a_guard_is_tried_last(void **unused)
 {
     struct pick_data data;
     struct lab lab;
@@ -57,7 +57,7 @@ static void the_one_without_a_guard_is_tried_last(void **unused)
     close_lab(&lab);
 }
 
-static void an_alternative_may_stay(void **unused)
+static void alternative_may_be_a_stay(void **unused)
 {
     struct pick_data data;
     struct det_instance at;
@@ -95,12 +95,11 @@ static void an_alternative_may_stop(void **unused)
     close_lab(&lab);
 }
 
-static void when_none_fits_the_first_guard_refuses_and_nothing_has_happened(void **unused)
+static void choice_without_a_match_is_refused_by_its_first_guard(void **unused)
 {
     struct det_runtime_counts counts;
     struct pick_data data;
     struct det_error error = { 0 };
-    struct det_send_options options = { .error = &error };
     struct lab lab;
 
     (void)unused;
@@ -108,12 +107,12 @@ static void when_none_fits_the_first_guard_refuses_and_nothing_has_happened(void
     send(&lab, "is_one", go());
     lab.yes = "is_three";
     lab.log[0] = '\0';
-    assert_int_equal(pick_send_with(lab.runtime, "a", go(), &options, NULL), DET_ERR_REFUSED);
+    assert_int_equal(pick_send_with(lab.runtime, "a", go(), NULL, NULL, &error), DET_ERR_REFUSED);
     assert_string_equal(lab.log, "is_one>left is_two>left");
     assert_string_equal(error.action, "is_one");
     assert_string_equal(error.state, "left");
     assert_string_equal(error.event, "go");
-    assert_string_equal(error.text, "pick a: is_one says no, and no ELSE fits");
+    assert_string_equal(error.text, "pick a: guard is_one refused, and no alternative fits");
     assert_int_equal(get(&lab, &data).sequence, 1);
     assert_int_equal(data.count, 1);
     det_runtime_counts(lab.runtime, &counts);
@@ -125,14 +124,13 @@ static void all_guards_of_a_choice_have_one_deadline(void **unused)
 {
     struct pick_data data;
     struct det_error error = { 0 };
-    struct det_send_options options = { .error = &error };
     struct lab lab;
 
     (void)unused;
     open_lab(&lab);
     lab.nap = 3 * DET_SECOND;
     lab.yes = "is_two";
-    assert_int_equal(pick_send_with(lab.runtime, "a", go(), &options, NULL), DET_ERR_TIMEOUT);
+    assert_int_equal(pick_send_with(lab.runtime, "a", go(), NULL, NULL, &error), DET_ERR_TIMEOUT);
     assert_string_equal(error.action, "is_two");
     assert_int_equal(get(&lab, &data).sequence, 0);
     lab.nap = 2 * DET_SECOND;
@@ -177,14 +175,14 @@ static void a_deferred_event_that_nothing_fits_is_a_dead_letter(void **unused)
     lab.log[0] = '\0';
     assert_int_equal(det_sim_advance(lab.sim, 10 * DET_SECOND), 0);
     assert_string_equal(lab.log, "is_one>right enter_right is_one>right is_two>middle");
-    assert_int_equal(lab.trouble_code, DET_ERR_REFUSED);
+    assert_int_equal(lab.incident_code, DET_ERR_REFUSED);
     at = get(&lab, &data);
     assert_int_equal(at.state, PICK_RIGHT);
     assert_int_equal(at.deferred_count, 0);
     close_lab(&lab);
 }
 
-static void a_timeout_chooses(void **unused)
+static void timeout_may_choose_an_alternative(void **unused)
 {
     struct pick_data data;
     struct lab lab;
@@ -201,7 +199,7 @@ static void a_timeout_chooses(void **unused)
     close_lab(&lab);
 }
 
-static void a_timeout_that_nothing_fits_is_told_and_a_dead_letter(void **unused)
+static void a_timeout_without_a_fitting_alternative_is_reported_as_a_dead_letter(void **unused)
 {
     struct pick_data data;
     struct lab lab;
@@ -211,7 +209,7 @@ static void a_timeout_that_nothing_fits_is_told_and_a_dead_letter(void **unused)
     send(&lab, "is_one", go());
     lab.yes = "";
     assert_int_equal(det_sim_advance(lab.sim, 10 * DET_SECOND), 0);
-    assert_int_equal(lab.trouble_code, DET_ERR_REFUSED);
+    assert_int_equal(lab.incident_code, DET_ERR_REFUSED);
     assert_int_equal(get(&lab, &data).state, PICK_LEFT);
     assert_timers(&lab, "[][bell]");
     lab.yes = "is_one";
@@ -221,7 +219,7 @@ static void a_timeout_that_nothing_fits_is_told_and_a_dead_letter(void **unused)
     close_lab(&lab);
 }
 
-static void the_product_of_an_effect_chooses(void **unused)
+static void product_of_an_effect_may_choose_an_alternative(void **unused)
 {
     struct pick_data data;
     struct lab lab;
@@ -248,7 +246,7 @@ static void every_event_of_a_batch_chooses(void **unused)
     open_lab(&lab);
     lab.yes = "is_two";
     assert_int_equal(
-        det_runtime_send_all(lab.runtime, &pick_machine, "a", pointers, 3, NULL, NULL), 0);
+        det_runtime_send_all(lab.runtime, &pick_machine, "a", pointers, 3, NULL, NULL, NULL), 0);
     assert_int_equal(det_sim_settle(lab.sim), 0);
     assert_string_equal(
         lab.log, "is_one>left is_two>right exit_idle on_right enter_right "
@@ -257,7 +255,7 @@ static void every_event_of_a_batch_chooses(void **unused)
     close_lab(&lab);
 }
 
-static bool say_no(const struct det_move *move, const void *data, const void *event)
+static bool refuse(const struct det_move *move, const void *data, const void *event)
 {
     (void)move;
     (void)data;
@@ -265,9 +263,9 @@ static bool say_no(const struct det_move *move, const void *data, const void *ev
     return false;
 }
 
-static bool say_yes(const struct det_move *move, const void *data, const void *event)
+static bool allow(const struct det_move *move, const void *data, const void *event)
 {
-    return !say_no(move, data, event);
+    return !refuse(move, data, event);
 }
 
 /* Two states, and an event that goes from one to the other by `first`, or stays by `second`. */
@@ -305,16 +303,15 @@ static struct det_machine *build_pair(det_guard_fn *first, det_guard_fn *second)
 
 static int send_pair(struct lab *lab, const struct det_machine *machine, struct det_error *error)
 {
-    struct det_send_options options = { .error = error };
     unsigned event = 0;
 
-    assert_int_equal(det_runtime_start(lab->runtime, machine, "p", NULL, NULL, NULL), 0);
-    return det_runtime_send(lab->runtime, machine, "p", &event, &options, NULL);
+    assert_int_equal(det_runtime_start(lab->runtime, machine, "p", NULL, NULL, NULL, NULL), 0);
+    return det_runtime_send(lab->runtime, machine, "p", &event, NULL, NULL, error);
 }
 
-static void a_guard_that_nobody_bound_is_missed_only_when_it_is_asked(void **unused)
+static void an_unbound_guard_fails_only_when_it_is_called(void **unused)
 {
-    struct det_machine *machine = build_pair(say_yes, NULL);
+    struct det_machine *machine = build_pair(allow, NULL);
     struct det_error error;
     struct lab lab;
 
@@ -323,7 +320,7 @@ static void a_guard_that_nobody_bound_is_missed_only_when_it_is_asked(void **unu
     assert_int_equal(send_pair(&lab, machine, &error), 0);
     close_lab(&lab);
     det_machine_close(machine);
-    machine = build_pair(say_no, NULL);
+    machine = build_pair(refuse, NULL);
     open_lab(&lab);
     assert_int_equal(send_pair(&lab, machine, &error), DET_ERR_UNBOUND);
     assert_string_equal(error.text, "guard second of pair is only a name; bind it");
@@ -334,7 +331,7 @@ static void a_guard_that_nobody_bound_is_missed_only_when_it_is_asked(void **unu
 /* The only timeout of this machine is the WITHIN of an ELSE. */
 static void the_timeout_of_an_alternative_is_armed(void **unused)
 {
-    struct det_machine *machine = build_pair(say_no, say_yes);
+    struct det_machine *machine = build_pair(refuse, allow);
     struct det_instance at;
     struct det_error error;
     struct lab lab;
@@ -343,7 +340,7 @@ static void the_timeout_of_an_alternative_is_armed(void **unused)
     open_lab(&lab);
     assert_int_equal(send_pair(&lab, machine, &error), 0);
     assert_int_equal(det_sim_advance(lab.sim, 3 * DET_SECOND), 0);
-    assert_int_equal(det_runtime_get(lab.runtime, machine, "p", &at, NULL), 0);
+    assert_int_equal(det_runtime_get(lab.runtime, machine, "p", &at, NULL, NULL), 0);
     assert_int_equal(at.sequence, 4);
     close_lab(&lab);
     det_machine_close(machine);
@@ -361,7 +358,7 @@ static int send_or_nothing(struct lab *lab, const char *yes, struct pick_event e
     return r;
 }
 
-static int choose_all_ways(struct det_test_memory *memory, void *argument)
+static int choose_all_transitions(struct det_test_memory *memory, void *argument)
 {
     struct lab lab;
     int r;
@@ -369,7 +366,7 @@ static int choose_all_ways(struct det_test_memory *memory, void *argument)
     (void)argument;
     r = open_in(&lab, &memory->allocator);
     if (r == 0)
-        r = det_runtime_start(lab.runtime, &pick_machine, "a", NULL, NULL, NULL);
+        r = det_runtime_start(lab.runtime, &pick_machine, "a", NULL, NULL, NULL, NULL);
     if (r == 0)
         r = send_or_nothing(&lab, "is_three", go());
     if (r == 0)
@@ -391,10 +388,10 @@ static int choose_all_ways(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void without_memory_a_choice_does_nothing(void **unused)
+static void choice_survives_every_failed_allocation(void **unused)
 {
     (void)unused;
-    det_test_each_failure(choose_all_ways, NULL);
+    det_test_each_failure(choose_all_transitions, NULL);
 }
 
 static int see_choice(void *context, const struct det_event_record *row)
@@ -405,7 +402,7 @@ static int see_choice(void *context, const struct det_event_record *row)
     return 0;
 }
 
-static void which_alternative_was_taken_is_recorded(void **unused)
+static void alternative_that_was_taken_is_recorded(void **unused)
 {
     static const char *const yes[] = { "is_one", "is_two", "is_three", "" };
 
@@ -418,7 +415,7 @@ static void which_alternative_was_taken_is_recorded(void **unused)
         send(&lab, yes[i], go());
         snprintf(expected, sizeof expected, "%u ", i);
         assert_int_equal(
-            det_runtime_events(lab.runtime, &pick_machine, "a", 0, see_choice, seen), 0);
+            det_runtime_events(lab.runtime, &pick_machine, "a", 0, see_choice, seen, NULL), 0);
         assert_string_equal(seen, expected);
         close_lab(&lab);
     }
@@ -427,23 +424,23 @@ static void which_alternative_was_taken_is_recorded(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_that_fits_is_taken_and_no_other_is_asked),
-        cmocka_unit_test(a_later_one_is_taken_with_its_own_hooks_effects_data_and_timers),
-        cmocka_unit_test(the_one_without_a_guard_is_tried_last),
-        cmocka_unit_test(an_alternative_may_stay),
+        cmocka_unit_test(first_matching_alternative_is_taken_without_asking_others),
+        cmocka_unit_test(later_alternative_has_its_own_hooks_effects_and_timers),
+        cmocka_unit_test(alternative_without_a_guard_is_tried_last),
+        cmocka_unit_test(alternative_may_be_a_stay),
         cmocka_unit_test(an_alternative_may_stop),
-        cmocka_unit_test(when_none_fits_the_first_guard_refuses_and_nothing_has_happened),
+        cmocka_unit_test(choice_without_a_match_is_refused_by_its_first_guard),
         cmocka_unit_test(all_guards_of_a_choice_have_one_deadline),
         cmocka_unit_test(a_deferred_event_chooses_when_its_time_has_come),
         cmocka_unit_test(a_deferred_event_that_nothing_fits_is_a_dead_letter),
-        cmocka_unit_test(a_timeout_chooses),
-        cmocka_unit_test(a_timeout_that_nothing_fits_is_told_and_a_dead_letter),
-        cmocka_unit_test(the_product_of_an_effect_chooses),
+        cmocka_unit_test(timeout_may_choose_an_alternative),
+        cmocka_unit_test(a_timeout_without_a_fitting_alternative_is_reported_as_a_dead_letter),
+        cmocka_unit_test(product_of_an_effect_may_choose_an_alternative),
         cmocka_unit_test(every_event_of_a_batch_chooses),
-        cmocka_unit_test(a_guard_that_nobody_bound_is_missed_only_when_it_is_asked),
+        cmocka_unit_test(an_unbound_guard_fails_only_when_it_is_called),
         cmocka_unit_test(the_timeout_of_an_alternative_is_armed),
-        cmocka_unit_test(without_memory_a_choice_does_nothing),
-        cmocka_unit_test(which_alternative_was_taken_is_recorded),
+        cmocka_unit_test(choice_survives_every_failed_allocation),
+        cmocka_unit_test(alternative_that_was_taken_is_recorded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

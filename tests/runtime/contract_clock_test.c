@@ -56,7 +56,7 @@ static void a_backward_jump_of_the_wall_delays_by_the_jump_and_never_fires_early
     lab_close(lab);
 }
 
-static void many_timers_of_one_instant_fire_once_each(void **unused)
+static void many_timers_due_at_one_instant_fire_once_each(void **unused)
 {
     struct lab *lab = lab_open();
     char name[16];
@@ -122,7 +122,7 @@ static void a_timer_and_a_send_at_the_same_instant_move_the_instance_once(void *
         lab_advance(lab, 31 * DET_SECOND);
         assert_int_equal(lab_get(lab, "a").state, PROBE_IDLE);
         assert_int_equal(lab_get(lab, "a").sequence, 2);
-        assert_int_equal(lab->trouble_count, 0);
+        assert_int_equal(lab->incident_count, 0);
         if (race.result == 0) {
             sender_won++;
             assert_int_equal(lab_counts(lab).timeouts_fired, 0);
@@ -139,7 +139,7 @@ static void a_timer_and_a_send_at_the_same_instant_move_the_instance_once(void *
     assert_true(timer_won > 0);
 }
 
-static void a_loop_of_the_callers_fires_timers_when_it_is_turned(void **unused)
+static void timers_fire_when_the_user_loop_runs(void **unused)
 {
     struct lab *lab = lab_open();
 
@@ -165,9 +165,9 @@ int main(void)
         cmocka_unit_test(a_forward_jump_of_the_wall_fires_each_overdue_timer_once_in_order),
         cmocka_unit_test(a_machine_that_slept_fires_what_is_overdue_once),
         cmocka_unit_test(a_backward_jump_of_the_wall_delays_by_the_jump_and_never_fires_early),
-        cmocka_unit_test(many_timers_of_one_instant_fire_once_each),
+        cmocka_unit_test(many_timers_due_at_one_instant_fire_once_each),
         cmocka_unit_test(a_timer_and_a_send_at_the_same_instant_move_the_instance_once),
-        cmocka_unit_test(a_loop_of_the_callers_fires_timers_when_it_is_turned),
+        cmocka_unit_test(timers_fire_when_the_user_loop_runs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

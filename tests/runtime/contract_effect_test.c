@@ -124,7 +124,7 @@ static int fail_with_a_wish(struct lab *lab, struct det_effect_call *call, struc
     return DET_ERR_IO;
 }
 
-static void an_attempt_can_say_how_long_the_next_one_is_to_wait(void **unused)
+static void attempt_can_set_the_delay_of_the_next(void **unused)
 {
     static const det_time waits[] = { 0, 60, 3, 180 };
     struct lab *lab = open_without_jitter((struct det_effect_policy){
@@ -168,7 +168,7 @@ static int postpone(struct lab *lab, struct det_effect_call *call, struct probe_
     return DET_EFFECT_PRODUCED;
 }
 
-static void an_attempt_that_did_not_begin_does_not_count_and_comes_again_each_second(void **unused)
+static void postponed_attempt_is_not_counted_and_repeats_each_second(void **unused)
 {
     struct lab *lab = open_without_jitter((struct det_effect_policy){ .attempts_max = 2 });
     det_time until;
@@ -253,7 +253,7 @@ static void jitter_is_added_on_top_of_backoff_up_to_its_percentage(void **unused
     assert_true(has_some);
 }
 
-static void jitter_is_added_on_top_of_a_wish_too(void **unused)
+static void jitter_is_added_to_a_requested_retry_delay(void **unused)
 {
     const struct det_runtime_options twice = { .effects = { .attempts_max = 2 } };
     bool has_some = false;
@@ -277,7 +277,7 @@ static void jitter_is_added_on_top_of_a_wish_too(void **unused)
     assert_true(has_some);
 }
 
-static void past_the_deadline_there_is_no_further_attempt(void **unused)
+static void no_attempt_starts_past_the_effect_deadline(void **unused)
 {
     struct lab *lab =
         open_without_jitter((struct det_effect_policy){ .deadline = 250 * DET_MILLISECOND });
@@ -288,12 +288,12 @@ static void past_the_deadline_there_is_no_further_attempt(void **unused)
     lab_send(lab, "a", lab_work(1));
     lab_advance(lab, DET_MINUTE);
     assert_int_equal(lab->call_count, 2);
-    assert_int_equal(lab_troubles(lab, DET_INCIDENT_EFFECT_DEAD), 1);
+    assert_int_equal(lab_incidents(lab, DET_INCIDENT_EFFECT_DEAD), 1);
     assert_int_equal(lab_counts(lab).effects_dead, 1);
     lab_close(lab);
 }
 
-static void each_failed_attempt_is_told_and_the_last_is_a_dead_letter(void **unused)
+static void each_failed_attempt_is_reported_and_the_last_is_a_dead_letter(void **unused)
 {
     struct lab *lab = open_without_jitter((struct det_effect_policy){ .attempts_max = 3 });
 
@@ -302,18 +302,18 @@ static void each_failed_attempt_is_told_and_the_last_is_a_dead_letter(void **unu
     lab_busy(lab, "a");
     lab_send(lab, "a", lab_work(1));
     lab_advance(lab, DET_SECOND);
-    assert_int_equal(lab->trouble_count, 3);
+    assert_int_equal(lab->incident_count, 3);
     for (uint32_t i = 0; i < 3; i++) {
-        const struct lab_trouble *told = &lab->troubles[i];
+        const struct lab_incident *reported = &lab->incidents[i];
 
         assert_int_equal(
-            told->trouble.kind, i < 2 ? DET_INCIDENT_EFFECT_FAILED : DET_INCIDENT_EFFECT_DEAD);
-        assert_string_equal(told->instance, "a");
-        assert_string_equal(told->name, "job");
-        assert_string_equal(told->key + 17, "probe/a/2/0");
-        assert_int_equal(told->trouble.attempt, i + 1);
-        assert_int_equal(told->trouble.code, DET_ERR_IO);
-        assert_ptr_equal(told->trouble.machine, &probe_machine);
+            reported->incident.kind, i < 2 ? DET_INCIDENT_EFFECT_FAILED : DET_INCIDENT_EFFECT_DEAD);
+        assert_string_equal(reported->instance, "a");
+        assert_string_equal(reported->name, "job");
+        assert_string_equal(reported->key + 17, "probe/a/2/0");
+        assert_int_equal(reported->incident.attempt, i + 1);
+        assert_int_equal(reported->incident.code, DET_ERR_IO);
+        assert_ptr_equal(reported->incident.machine, &probe_machine);
     }
     assert_int_equal(lab_counts(lab).effects_dead, 1);
     assert_in_range(lab_counts(lab).effects_failed, 2, 3);
@@ -337,16 +337,16 @@ static int see_effect(void *context, const struct det_pending_effect *row)
     return 0;
 }
 
-static struct seen_effect look(struct lab *lab, const char *instance)
+static struct seen_effect inspect(struct lab *lab, const char *instance)
 {
     struct seen_effect seen = { 0 };
 
     assert_int_equal(
-        det_runtime_effects(lab->runtime, &probe_machine, instance, see_effect, &seen), 0);
+        det_runtime_effects(lab->runtime, &probe_machine, instance, see_effect, &seen, NULL), 0);
     return seen;
 }
 
-static void a_pending_effect_says_how_it_stands(void **unused)
+static void a_pending_effect_shows_its_state(void **unused)
 {
     struct lab *lab = open_without_jitter((struct det_effect_policy){ .attempts_max = 3 });
     struct seen_effect seen;
@@ -356,7 +356,7 @@ static void a_pending_effect_says_how_it_stands(void **unused)
     lab_busy(lab, "a");
     lab_send(lab, "a", lab_work(1));
     lab_advance(lab, 150 * DET_MILLISECOND);
-    seen = look(lab, "a");
+    seen = inspect(lab, "a");
     assert_int_equal(seen.count, 1);
     assert_string_equal(seen.key + 17, "probe/a/2/0");
     assert_int_equal(seen.row.state, DET_EFFECT_STATE_WAITING);
@@ -365,14 +365,14 @@ static void a_pending_effect_says_how_it_stands(void **unused)
     assert_int_equal(seen.row.next, lab_wall(lab) + 150 * DET_MILLISECOND);
     assert_int_equal(lab_get(lab, "a").effects_pending, 1);
     lab_advance(lab, DET_SECOND);
-    seen = look(lab, "a");
+    seen = inspect(lab, "a");
     assert_int_equal(seen.count, 1);
     assert_int_equal(seen.row.state, DET_EFFECT_STATE_DEAD);
     assert_int_equal(seen.row.attempts, 3);
     assert_int_equal(seen.row.last_error, DET_ERR_IO);
     assert_int_equal(lab_get(lab, "a").effects_pending, 0);
     lab_reopen(lab);
-    assert_int_equal(look(lab, "a").row.state, DET_EFFECT_STATE_DEAD);
+    assert_int_equal(inspect(lab, "a").row.state, DET_EFFECT_STATE_DEAD);
     lab_advance(lab, DET_HOUR);
     assert_int_equal(lab->call_count, 3);
     lab_close(lab);
@@ -396,14 +396,14 @@ static void a_running_effect_is_listed_as_running(void **unused)
     lab_busy(lab, "a");
     lab_send(lab, "a", lab_work(1));
     lab_advance(lab, DET_SECOND / 2);
-    assert_int_equal(look(lab, "a").row.state, DET_EFFECT_STATE_RUNNING);
+    assert_int_equal(inspect(lab, "a").row.state, DET_EFFECT_STATE_RUNNING);
     assert_int_equal(lab_get(lab, "a").effects_pending, 1);
     lab_advance(lab, DET_SECOND);
-    assert_int_equal(look(lab, "a").count, 0);
+    assert_int_equal(inspect(lab, "a").count, 0);
     lab_close(lab);
 }
 
-static void the_next_runtime_goes_on_with_the_same_key(void **unused)
+static void the_next_runtime_continues_with_the_same_key(void **unused)
 {
     struct lab *lab = open_without_jitter((struct det_effect_policy){ 0 });
 
@@ -459,10 +459,10 @@ static void at_most_dead_max_dead_effects_are_kept(void **unused)
         lab_send(lab, "a", lab_work(i));
         lab_settle(lab);
     }
-    assert_int_equal(look(lab, "a").count, DET_DEAD_MAX);
+    assert_int_equal(inspect(lab, "a").count, DET_DEAD_MAX);
     lab_send(lab, "a", lab_work(1));
     lab_settle(lab);
-    assert_int_equal(look(lab, "a").count, DET_DEAD_MAX);
+    assert_int_equal(inspect(lab, "a").count, DET_DEAD_MAX);
     assert_int_equal(lab_counts(lab).effects_dead, DET_DEAD_MAX + 1);
     picture = lab_picture(lab, "a");
     assert_null(strstr(picture->text, "probe/a/2/0 "));
@@ -478,17 +478,17 @@ int main(void)
         cmocka_unit_test(an_effect_sees_the_event_that_asked_for_it),
         cmocka_unit_test(backoff_begins_at_100_ms_and_doubles_for_eight_attempts),
         cmocka_unit_test(backoff_grows_to_its_maximum),
-        cmocka_unit_test(an_attempt_can_say_how_long_the_next_one_is_to_wait),
-        cmocka_unit_test(an_attempt_that_did_not_begin_does_not_count_and_comes_again_each_second),
+        cmocka_unit_test(attempt_can_set_the_delay_of_the_next),
+        cmocka_unit_test(postponed_attempt_is_not_counted_and_repeats_each_second),
         cmocka_unit_test(an_effect_may_have_a_policy_of_its_own),
         cmocka_unit_test(the_default_maximum_of_backoff_is_30_seconds),
         cmocka_unit_test(jitter_is_added_on_top_of_backoff_up_to_its_percentage),
-        cmocka_unit_test(jitter_is_added_on_top_of_a_wish_too),
-        cmocka_unit_test(past_the_deadline_there_is_no_further_attempt),
-        cmocka_unit_test(each_failed_attempt_is_told_and_the_last_is_a_dead_letter),
-        cmocka_unit_test(a_pending_effect_says_how_it_stands),
+        cmocka_unit_test(jitter_is_added_to_a_requested_retry_delay),
+        cmocka_unit_test(no_attempt_starts_past_the_effect_deadline),
+        cmocka_unit_test(each_failed_attempt_is_reported_and_the_last_is_a_dead_letter),
+        cmocka_unit_test(a_pending_effect_shows_its_state),
         cmocka_unit_test(a_running_effect_is_listed_as_running),
-        cmocka_unit_test(the_next_runtime_goes_on_with_the_same_key),
+        cmocka_unit_test(the_next_runtime_continues_with_the_same_key),
         cmocka_unit_test(more_pending_effects_than_the_limit_are_refused),
         cmocka_unit_test(at_most_dead_max_dead_effects_are_kept),
     };

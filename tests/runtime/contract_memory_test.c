@@ -17,7 +17,7 @@ static int produce(struct lab *lab, struct det_effect_call *call, struct probe_e
 static uint64_t sequence_of(struct lab *lab)
 {
     struct det_instance at;
-    int r = det_runtime_get(lab->runtime, &probe_machine, "a", &at, NULL);
+    int r = det_runtime_get(lab->runtime, &probe_machine, "a", &at, NULL, NULL);
 
     assert_true(r == 0 || r == DET_ERR_NO_MEMORY || r == DET_ERR_NOT_FOUND);
     return r == 0 ? at.sequence : UINT64_MAX;
@@ -43,7 +43,7 @@ static int send_or_nothing(struct lab *lab, struct probe_event event)
 static int start_or_nothing(struct lab *lab)
 {
     for (unsigned i = 0;; i++) {
-        int r = det_runtime_start(lab->runtime, &probe_machine, "a", NULL, NULL, NULL);
+        int r = det_runtime_start(lab->runtime, &probe_machine, "a", NULL, NULL, NULL, NULL);
 
         if (r == 0)
             return 0;
@@ -60,7 +60,7 @@ static int batch_or_nothing(struct lab *lab)
     int r = 0;
 
     for (unsigned i = 0; i < 2; i++) {
-        r = det_runtime_send_all(lab->runtime, &probe_machine, "a", pointers, 3, NULL, NULL);
+        r = det_runtime_send_all(lab->runtime, &probe_machine, "a", pointers, 3, NULL, NULL, NULL);
         if (r == 0)
             break;
         assert_int_equal(r, DET_ERR_NO_MEMORY);
@@ -125,7 +125,7 @@ static int live_a_life(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void without_memory_a_call_does_nothing_and_the_rest_is_late(void **unused)
+static void failed_allocation_refuses_calls_and_delays_the_rest(void **unused)
 {
     (void)unused;
     det_test_each_failure(live_a_life, NULL);
@@ -134,7 +134,7 @@ static void without_memory_a_call_does_nothing_and_the_rest_is_late(void **unuse
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_memory_a_call_does_nothing_and_the_rest_is_late),
+        cmocka_unit_test(failed_allocation_refuses_calls_and_delays_the_rest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,8 +2,8 @@
  * Copyright the detent authors */
 
 /* contract_model_test.c - the runtime against a model of one instance that was written from the
- * contract alone: what the rows of contract.fsm say, sequence, visit, history and timers. Random
- * operations, compared after each.
+ * contract alone: what the rows of contract_test.fsm say, sequence, visit, history and timers.
+ * Random operations, compared after each.
  *
  * The model's rules:
  *   1 every taken event has the next sequence; a goto begins the visit sequence + 1;
@@ -171,7 +171,8 @@ static void compare_timers(struct lab *lab, const struct model *model)
     struct model seen = { 0 };
     uint32_t armed = 0;
 
-    assert_int_equal(det_runtime_timers(lab->runtime, &probe_machine, "a", see_timer, &seen), 0);
+    assert_int_equal(
+        det_runtime_timers(lab->runtime, &probe_machine, "a", see_timer, &seen, NULL), 0);
     for (size_t i = 0; i < TIMER_COUNT; i++) {
         assert_int_equal(seen.timers[i].due, model->timers[i].due);
         if (model->timers[i].due == 0)
@@ -290,7 +291,7 @@ static void step_both(struct lab *lab, struct model *model, uint64_t *seed)
     }
 }
 
-static void the_runtime_does_what_the_model_says(void **unused)
+static void runtime_matches_the_model(void **unused)
 {
     static const struct det_runtime_options options = { .history_kept = MODEL_HISTORY };
 
@@ -336,7 +337,7 @@ static void the_same_seed_gives_the_same_run(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_runtime_does_what_the_model_says),
+        cmocka_unit_test(runtime_matches_the_model),
         cmocka_unit_test(the_same_seed_gives_the_same_run),
     };
 

@@ -10,7 +10,7 @@ static int send_as(
 {
     struct det_send_options options = { .event_id = id };
 
-    return probe_send_with(lab->runtime, instance, event, &options, ret);
+    return probe_send_with(lab->runtime, instance, event, &options, ret, NULL);
 }
 
 static void assert_same_answer(const struct det_sent *first, const struct det_sent *again)
@@ -68,10 +68,11 @@ static void an_id_is_known_to_the_next_runtime_on_the_store(void **unused)
 static void assert_used(struct lab *lab, struct probe_event event, const char *use)
 {
     struct det_error error = { 0 };
-    struct det_send_options options = { .event_id = "go-1", .error = &error };
+    struct det_send_options options = { .event_id = "go-1" };
     uint64_t before = lab_get(lab, "a").sequence;
 
-    assert_int_equal(probe_send_with(lab->runtime, "a", event, &options, NULL), DET_ERR_CONFLICT);
+    assert_int_equal(
+        probe_send_with(lab->runtime, "a", event, &options, NULL, &error), DET_ERR_CONFLICT);
     assert_true(error.is_id_used);
     assert_non_null(strstr(error.text, "the event id go-1 was used for another request: "));
     assert_non_null(strstr(error.text, use));
@@ -94,20 +95,21 @@ static void an_id_with_another_request_is_a_conflict_that_names_the_first_use(vo
         assert_used(lab, probe_touch(), "go, event 1");
         assert_used(lab, other, "go, event 1");
         assert_int_equal(
-            det_runtime_cancel(lab->runtime, &probe_machine, "a", "no", &options, NULL),
+            det_runtime_cancel(lab->runtime, &probe_machine, "a", "no", &options, NULL, NULL),
             DET_ERR_CONFLICT);
         assert_int_equal(
-            probe_instance_start_with(lab->runtime, "a", data, &options, NULL), DET_ERR_CONFLICT);
+            probe_instance_start_with(lab->runtime, "a", data, &options, NULL, NULL),
+            DET_ERR_CONFLICT);
         lab_reopen(lab);
     }
     /* A start too. */
-    assert_int_equal(probe_instance_start_with(lab->runtime, "b", data, &options, NULL), 0);
-    assert_int_equal(probe_instance_start_with(lab->runtime, "b", data, &options, NULL), 0);
+    assert_int_equal(probe_instance_start_with(lab->runtime, "b", data, &options, NULL, NULL), 0);
+    assert_int_equal(probe_instance_start_with(lab->runtime, "b", data, &options, NULL, NULL), 0);
     data.amount++;
     assert_int_equal(
-        probe_instance_start_with(lab->runtime, "b", data, &options, NULL), DET_ERR_CONFLICT);
+        probe_instance_start_with(lab->runtime, "b", data, &options, NULL, NULL), DET_ERR_CONFLICT);
     assert_int_equal(
-        probe_send_with(lab->runtime, "b", probe_touch(), &options, NULL), DET_ERR_CONFLICT);
+        probe_send_with(lab->runtime, "b", probe_touch(), &options, NULL, NULL), DET_ERR_CONFLICT);
     lab_close(lab);
 }
 
@@ -134,18 +136,18 @@ static void a_given_id_makes_a_start_idempotent(void **unused)
     int r;
 
     (void)unused;
-    r = det_runtime_start(lab->runtime, &probe_machine, "a", NULL, &options, &first);
+    r = det_runtime_start(lab->runtime, &probe_machine, "a", NULL, &options, &first, NULL);
     assert_int_equal(r, 0);
     lab_send(lab, "a", lab_go());
-    r = det_runtime_start(lab->runtime, &probe_machine, "a", NULL, &options, &again);
+    r = det_runtime_start(lab->runtime, &probe_machine, "a", NULL, &options, &again, NULL);
     assert_int_equal(r, 0);
     assert_same_answer(&first, &again);
     lab_reopen(lab);
-    r = det_runtime_start(lab->runtime, &probe_machine, "a", NULL, &options, &again);
+    r = det_runtime_start(lab->runtime, &probe_machine, "a", NULL, &options, &again, NULL);
     assert_int_equal(r, 0);
     assert_same_answer(&first, &again);
     options.event_id = "another";
-    r = det_runtime_start(lab->runtime, &probe_machine, "a", NULL, &options, &again);
+    r = det_runtime_start(lab->runtime, &probe_machine, "a", NULL, &options, &again, NULL);
     assert_int_equal(r, DET_ERR_EXISTS);
     lab_close(lab);
 }
@@ -164,7 +166,7 @@ static void a_stop_sent_again_gives_the_first_answer(void **unused)
     lab_close(lab);
 }
 
-static void a_stop_by_hand_sent_again_gives_the_first_answer(void **unused)
+static void a_repeated_manual_stop_gives_the_first_answer(void **unused)
 {
     struct lab *lab = lab_open();
     struct det_send_options options = { .event_id = "end" };
@@ -173,12 +175,12 @@ static void a_stop_by_hand_sent_again_gives_the_first_answer(void **unused)
 
     (void)unused;
     lab_busy(lab, "a");
-    r = det_runtime_cancel(lab->runtime, &probe_machine, "a", "first", &options, &first);
+    r = det_runtime_cancel(lab->runtime, &probe_machine, "a", "first", &options, &first, NULL);
     assert_int_equal(r, 0);
     lab_reopen(lab);
-    r = det_runtime_cancel(lab->runtime, &probe_machine, "a", "second", &options, &again);
+    r = det_runtime_cancel(lab->runtime, &probe_machine, "a", "second", &options, &again, NULL);
     assert_int_equal(r, DET_ERR_CONFLICT);
-    r = det_runtime_cancel(lab->runtime, &probe_machine, "a", "first", &options, &again);
+    r = det_runtime_cancel(lab->runtime, &probe_machine, "a", "first", &options, &again, NULL);
     assert_int_equal(r, 0);
     assert_same_answer(&first, &again);
     assert_string_equal(lab_get(lab, "a").reason, "first");
@@ -194,8 +196,8 @@ static void a_retry_with_its_old_conditions_gives_the_first_answer(void **unused
     (void)unused;
     lab_busy(lab, "a");
     lab_send(lab, "a", probe_touch());
-    assert_int_equal(probe_send_with(lab->runtime, "a", probe_back(), &options, &first), 0);
-    assert_int_equal(probe_send_with(lab->runtime, "a", probe_back(), &options, &again), 0);
+    assert_int_equal(probe_send_with(lab->runtime, "a", probe_back(), &options, &first, NULL), 0);
+    assert_int_equal(probe_send_with(lab->runtime, "a", probe_back(), &options, &again, NULL), 0);
     assert_same_answer(&first, &again);
     lab_close(lab);
 }
@@ -218,7 +220,7 @@ static void a_deferred_id_sent_again_is_not_deferred_again(void **unused)
     lab_close(lab);
 }
 
-static void as_many_ids_are_remembered_as_the_store_was_told(void **unused)
+static void the_store_remembers_the_configured_number_of_ids(void **unused)
 {
     struct lab *lab = lab_open_with(1, &(struct det_store_options){ .event_ids_kept = 4 }, NULL);
     static const char *const ids[] = { "i0", "i1", "i2", "i3", "i4" };
@@ -244,7 +246,7 @@ static void a_commit_happens_only_at_the_expected_sequence(void **unused)
 {
     struct lab *lab = lab_open();
     struct det_error error = { 0 };
-    struct det_send_options options = { .expected = 3, .error = &error };
+    struct det_send_options options = { .expected = 3 };
     struct lab_picture *before;
 
     (void)unused;
@@ -253,22 +255,23 @@ static void a_commit_happens_only_at_the_expected_sequence(void **unused)
     before = lab_picture(lab, "a");
     for (options.expected = 1; options.expected <= 3; options.expected += 2) {
         assert_int_equal(
-            probe_send_with(lab->runtime, "a", probe_touch(), &options, NULL), DET_ERR_CONFLICT);
+            probe_send_with(lab->runtime, "a", probe_touch(), &options, NULL, &error),
+            DET_ERR_CONFLICT);
         assert_int_equal(error.code, DET_ERR_CONFLICT);
         assert_int_equal(error.expected, options.expected);
         assert_int_equal(error.actual, 2);
     }
     assert_int_equal(
-        det_runtime_cancel(lab->runtime, &probe_machine, "a", "no", &options, NULL),
+        det_runtime_cancel(lab->runtime, &probe_machine, "a", "no", &options, NULL, &error),
         DET_ERR_CONFLICT);
     lab_assert_unchanged(lab, "a", before);
     options.expected = 2;
-    assert_int_equal(probe_send_with(lab->runtime, "a", probe_touch(), &options, NULL), 0);
+    assert_int_equal(probe_send_with(lab->runtime, "a", probe_touch(), &options, NULL, &error), 0);
     assert_int_equal(lab_get(lab, "a").sequence, 3);
     lab_close(lab);
 }
 
-static void a_commit_happens_only_in_the_wanted_visit(void **unused)
+static void a_send_commits_only_in_the_expected_visit(void **unused)
 {
     struct lab *lab = lab_open();
     struct det_send_options options = { .visit = 2 };
@@ -276,14 +279,14 @@ static void a_commit_happens_only_in_the_wanted_visit(void **unused)
 
     (void)unused;
     lab_busy(lab, "a");
-    assert_int_equal(probe_send_with(lab->runtime, "a", probe_touch(), &options, NULL), 0);
-    assert_int_equal(probe_send_with(lab->runtime, "a", probe_again(), &options, NULL), 0);
+    assert_int_equal(probe_send_with(lab->runtime, "a", probe_touch(), &options, NULL, NULL), 0);
+    assert_int_equal(probe_send_with(lab->runtime, "a", probe_again(), &options, NULL, NULL), 0);
     before = lab_picture(lab, "a");
     assert_int_equal(
-        probe_send_with(lab->runtime, "a", probe_touch(), &options, NULL), DET_ERR_CONFLICT);
+        probe_send_with(lab->runtime, "a", probe_touch(), &options, NULL, NULL), DET_ERR_CONFLICT);
     lab_assert_unchanged(lab, "a", before);
     options.visit = lab_get(lab, "a").visit;
-    assert_int_equal(probe_send_with(lab->runtime, "a", probe_touch(), &options, NULL), 0);
+    assert_int_equal(probe_send_with(lab->runtime, "a", probe_touch(), &options, NULL, NULL), 0);
     lab_close(lab);
 }
 
@@ -295,7 +298,8 @@ static int send_all(
 
     for (size_t i = 0; i < count; i++)
         pointers[i] = &events[i];
-    return det_runtime_send_all(lab->runtime, &probe_machine, "a", pointers, count, options, ret);
+    return det_runtime_send_all(
+        lab->runtime, &probe_machine, "a", pointers, count, options, ret, NULL);
 }
 
 static void a_batch_is_one_commit_with_the_answer_of_the_last(void **unused)
@@ -373,11 +377,11 @@ static void a_batch_may_hold_events_that_the_state_does_not_take(void **unused)
     assert_string_equal(lab_data(lab, "a").trail, "b");
     assert_int_equal(lab_get(lab, "a").sequence, 5);
     assert_int_equal(lab_counts(lab).unhandled, 3);
-    assert_int_equal(lab_troubles(lab, DET_INCIDENT_EVENT_DEAD), 1);
+    assert_int_equal(lab_incidents(lab, DET_INCIDENT_EVENT_DEAD), 1);
     lab_close(lab);
 }
 
-static void the_answer_of_a_batch_is_that_of_the_last_though_it_was_ignored(void **unused)
+static void batch_answer_is_that_of_its_last_event(void **unused)
 {
     struct lab *lab = lab_open();
     struct probe_event events[] = { probe_touch(), probe_shrug() };
@@ -455,16 +459,16 @@ int main(void)
         cmocka_unit_test(an_id_belongs_to_its_instance),
         cmocka_unit_test(a_given_id_makes_a_start_idempotent),
         cmocka_unit_test(a_stop_sent_again_gives_the_first_answer),
-        cmocka_unit_test(a_stop_by_hand_sent_again_gives_the_first_answer),
+        cmocka_unit_test(a_repeated_manual_stop_gives_the_first_answer),
         cmocka_unit_test(a_retry_with_its_old_conditions_gives_the_first_answer),
         cmocka_unit_test(a_deferred_id_sent_again_is_not_deferred_again),
-        cmocka_unit_test(as_many_ids_are_remembered_as_the_store_was_told),
+        cmocka_unit_test(the_store_remembers_the_configured_number_of_ids),
         cmocka_unit_test(a_commit_happens_only_at_the_expected_sequence),
-        cmocka_unit_test(a_commit_happens_only_in_the_wanted_visit),
+        cmocka_unit_test(a_send_commits_only_in_the_expected_visit),
         cmocka_unit_test(a_batch_is_one_commit_with_the_answer_of_the_last),
         cmocka_unit_test(a_batch_whose_second_event_is_refused_leaves_no_first),
         cmocka_unit_test(a_batch_may_hold_events_that_the_state_does_not_take),
-        cmocka_unit_test(the_answer_of_a_batch_is_that_of_the_last_though_it_was_ignored),
+        cmocka_unit_test(batch_answer_is_that_of_its_last_event),
         cmocka_unit_test(a_batch_sent_again_gives_its_first_answer),
         cmocka_unit_test(a_batch_obeys_its_conditions_once),
         cmocka_unit_test(a_batch_has_at_least_one_and_at_most_batch_max_events),

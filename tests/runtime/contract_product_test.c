@@ -43,10 +43,10 @@ static void a_product_is_sent_to_the_instance_with_its_cause(void **unused)
     lab_close(lab);
 }
 
-static void a_product_that_the_state_does_not_take_is_told(void **unused)
+static void a_product_that_the_state_does_not_take_is_reported(void **unused)
 {
     struct lab *lab = lab_open();
-    const struct lab_trouble *told = &lab->troubles[0];
+    const struct lab_incident *reported = &lab->incidents[0];
 
     (void)unused;
     lab->job = produce;
@@ -54,19 +54,19 @@ static void a_product_that_the_state_does_not_take_is_told(void **unused)
     lab_send(lab, "a", probe_leave());
     lab_advance(lab, DET_HOUR);
     assert_int_equal(lab_get(lab, "a").sequence, 2);
-    assert_int_equal(lab->trouble_count, 1);
-    assert_int_equal(told->trouble.kind, DET_INCIDENT_PRODUCT_REJECTED);
-    assert_int_equal(told->trouble.code, DET_ERR_UNHANDLED);
-    assert_string_equal(told->instance, "a");
-    assert_string_equal(told->name, "job");
-    assert_string_equal(told->key + 17, "probe/a/2/0");
+    assert_int_equal(lab->incident_count, 1);
+    assert_int_equal(reported->incident.kind, DET_INCIDENT_PRODUCT_REJECTED);
+    assert_int_equal(reported->incident.code, DET_ERR_UNHANDLED);
+    assert_string_equal(reported->instance, "a");
+    assert_string_equal(reported->name, "job");
+    assert_string_equal(reported->key + 17, "probe/a/2/0");
     assert_int_equal(lab_counts(lab).products_rejected, 1);
     assert_int_equal(lab_get(lab, "a").effects_pending, 0);
     assert_int_equal(lab->call_count, 1);
     lab_close(lab);
 }
 
-static void a_product_for_a_stopped_instance_is_told(void **unused)
+static void a_product_for_a_stopped_instance_is_reported(void **unused)
 {
     struct lab *lab = lab_open();
 
@@ -76,14 +76,14 @@ static void a_product_for_a_stopped_instance_is_told(void **unused)
     lab_send(lab, "a", probe_crash());
     lab_advance(lab, DET_HOUR);
     assert_int_equal(lab->call_count, 1);
-    assert_int_equal(lab_troubles(lab, DET_INCIDENT_PRODUCT_REJECTED), 1);
-    assert_int_equal(lab->troubles[0].trouble.code, DET_ERR_STOPPED);
+    assert_int_equal(lab_incidents(lab, DET_INCIDENT_PRODUCT_REJECTED), 1);
+    assert_int_equal(lab->incidents[0].incident.code, DET_ERR_STOPPED);
     assert_int_equal(lab_get(lab, "a").sequence, 2);
     assert_int_equal(lab_get(lab, "a").effects_pending, 0);
     lab_close(lab);
 }
 
-static void a_product_counts_in_a_later_visit_unless_told_otherwise(void **unused)
+static void a_product_counts_in_a_later_visit_unless_configured_otherwise(void **unused)
 {
     (void)unused;
     for (int is_strict = 0; is_strict < 2; is_strict++) {
@@ -96,15 +96,15 @@ static void a_product_counts_in_a_later_visit_unless_told_otherwise(void **unuse
         lab_send(lab, "a", probe_again());
         lab_advance(lab, 2 * DET_SECOND);
         assert_int_equal(lab_get(lab, "a").sequence, is_strict ? 3 : 4);
-        assert_int_equal(lab_troubles(lab, DET_INCIDENT_PRODUCT_REJECTED), is_strict);
+        assert_int_equal(lab_incidents(lab, DET_INCIDENT_PRODUCT_REJECTED), is_strict);
         if (is_strict)
-            assert_int_equal(lab->troubles[0].trouble.code, DET_ERR_CONFLICT);
+            assert_int_equal(lab->incidents[0].incident.code, DET_ERR_CONFLICT);
         assert_int_equal(lab_counts(lab).products_rejected, is_strict);
         lab_close(lab);
     }
 }
 
-static void in_the_same_visit_a_stay_does_not_reject_a_product(void **unused)
+static void product_is_accepted_after_a_stay_in_the_same_visit(void **unused)
 {
     struct det_runtime_options options = { .effects.same_visit_only = true };
     struct lab *lab = lab_open_with(1, NULL, &options);
@@ -116,7 +116,7 @@ static void in_the_same_visit_a_stay_does_not_reject_a_product(void **unused)
     lab_send(lab, "a", probe_touch());
     lab_advance(lab, 2 * DET_SECOND);
     assert_int_equal(lab_get(lab, "a").sequence, 4);
-    assert_int_equal(lab->trouble_count, 0);
+    assert_int_equal(lab->incident_count, 0);
     lab_close(lab);
 }
 
@@ -131,8 +131,8 @@ static void an_effect_of_a_goto_belongs_to_the_visit_it_began(void **unused)
     lab_busy(lab, "a");
     lab_send(lab, "a", probe_leave());
     lab_settle(lab);
-    assert_int_equal(lab->trouble_count, 1);
-    assert_int_equal(lab->troubles[0].trouble.code, DET_ERR_UNHANDLED);
+    assert_int_equal(lab->incident_count, 1);
+    assert_int_equal(lab->incidents[0].incident.code, DET_ERR_UNHANDLED);
     lab_close(lab);
 }
 
@@ -146,7 +146,7 @@ static int produce_undeclared(
     return DET_EFFECT_PRODUCED;
 }
 
-static void a_product_that_was_not_declared_is_told_and_never_committed(void **unused)
+static void a_product_that_was_not_declared_is_reported_and_never_committed(void **unused)
 {
     struct probe_event events[] = {
         probe_foreign(), probe_touch(), probe_back(), { .kind = (enum probe_event_kind)4711 }
@@ -162,13 +162,13 @@ static void a_product_that_was_not_declared_is_told_and_never_committed(void **u
         lab_send(lab, "a", lab_work(1));
         lab_advance(lab, 25 * DET_SECOND);
         assert_int_equal(lab_get(lab, "a").sequence, 2);
-        assert_true(lab->trouble_count > 0);
+        assert_true(lab->incident_count > 0);
         assert_int_equal(lab_get(lab, "a").effects_pending, 0);
         lab_close(lab);
     }
 }
 
-static void a_product_with_an_invalid_payload_is_told_and_never_committed(void **unused)
+static void a_product_with_an_invalid_payload_is_reported_and_never_committed(void **unused)
 {
     struct probe_event event = probe_worked((struct load){ .amount = 1 });
     struct lab *lab = lab_open();
@@ -181,10 +181,10 @@ static void a_product_with_an_invalid_payload_is_told_and_never_committed(void *
     lab_send(lab, "a", lab_work(1));
     lab_advance(lab, 25 * DET_SECOND);
     assert_int_equal(lab_get(lab, "a").sequence, 2);
-    assert_true(lab->trouble_count > 0);
+    assert_true(lab->incident_count > 0);
     assert_string_equal(
-        lab->troubles[0].text,
-        "what job of probe a produced is not taken: load.note: the text has no end");
+        lab->incidents[0].text,
+        "the event that job of probe a produced is rejected: load.note: the text has no final NUL");
     lab_close(lab);
 }
 
@@ -196,7 +196,7 @@ static int answer_nonsense(struct lab *lab, struct det_effect_call *call, struct
     return DET_EFFECT_POSTPONED + 1;
 }
 
-static void an_answer_that_is_none_is_a_failed_attempt(void **unused)
+static void invalid_effect_result_is_a_failed_attempt(void **unused)
 {
     struct lab *lab = lab_open();
 
@@ -206,9 +206,9 @@ static void an_answer_that_is_none_is_a_failed_attempt(void **unused)
     lab_send(lab, "a", lab_work(1));
     lab_settle(lab);
     assert_int_equal(lab_get(lab, "a").sequence, 2);
-    assert_int_equal(lab->trouble_count, 1);
-    assert_int_equal(lab->troubles[0].trouble.kind, DET_INCIDENT_EFFECT_FAILED);
-    assert_true(lab->troubles[0].trouble.code < 0);
+    assert_int_equal(lab->incident_count, 1);
+    assert_int_equal(lab->incidents[0].incident.kind, DET_INCIDENT_EFFECT_FAILED);
+    assert_true(lab->incidents[0].incident.code < 0);
     lab_close(lab);
 }
 
@@ -289,14 +289,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_is_sent_to_the_instance_with_its_cause),
-        cmocka_unit_test(a_product_that_the_state_does_not_take_is_told),
-        cmocka_unit_test(a_product_for_a_stopped_instance_is_told),
-        cmocka_unit_test(a_product_counts_in_a_later_visit_unless_told_otherwise),
-        cmocka_unit_test(in_the_same_visit_a_stay_does_not_reject_a_product),
+        cmocka_unit_test(a_product_that_the_state_does_not_take_is_reported),
+        cmocka_unit_test(a_product_for_a_stopped_instance_is_reported),
+        cmocka_unit_test(a_product_counts_in_a_later_visit_unless_configured_otherwise),
+        cmocka_unit_test(product_is_accepted_after_a_stay_in_the_same_visit),
         cmocka_unit_test(an_effect_of_a_goto_belongs_to_the_visit_it_began),
-        cmocka_unit_test(a_product_that_was_not_declared_is_told_and_never_committed),
-        cmocka_unit_test(a_product_with_an_invalid_payload_is_told_and_never_committed),
-        cmocka_unit_test(an_answer_that_is_none_is_a_failed_attempt),
+        cmocka_unit_test(a_product_that_was_not_declared_is_reported_and_never_committed),
+        cmocka_unit_test(a_product_with_an_invalid_payload_is_reported_and_never_committed),
+        cmocka_unit_test(invalid_effect_result_is_a_failed_attempt),
         cmocka_unit_test(an_effect_may_send_to_its_own_and_to_other_instances),
         cmocka_unit_test(both_effects_of_a_transition_may_produce),
         cmocka_unit_test(a_product_is_committed_once_over_restarts),

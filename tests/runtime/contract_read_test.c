@@ -125,8 +125,8 @@ static void events_come_oldest_first_after_the_given_one(void **unused)
     lab_busy(lab, "a");
     for (unsigned i = 0; i < 3; i++)
         lab_send(lab, "a", probe_touch());
-    assert_int_equal(probe_send_with(lab->runtime, "a", lab_work(77), &options, NULL), 0);
-    r = det_runtime_events(lab->runtime, &probe_machine, "a", 0, walk_event, &all);
+    assert_int_equal(probe_send_with(lab->runtime, "a", lab_work(77), &options, NULL, NULL), 0);
+    r = det_runtime_events(lab->runtime, &probe_machine, "a", 0, walk_event, &all, NULL);
     assert_int_equal(r, 0);
     assert_int_equal(all.count, 5);
     for (size_t i = 0; i < 5; i++)
@@ -134,11 +134,11 @@ static void events_come_oldest_first_after_the_given_one(void **unused)
     assert_int_equal(all.last.kind, PROBE_WORK);
     assert_int_equal(all.last.work.amount, 77);
     assert_string_equal(all.id, "mine");
-    r = det_runtime_events(lab->runtime, &probe_machine, "a", 3, walk_event, &tail);
+    r = det_runtime_events(lab->runtime, &probe_machine, "a", 3, walk_event, &tail, NULL);
     assert_int_equal(r, 0);
     assert_int_equal(tail.count, 2);
     assert_int_equal(tail.sequences[0], 4);
-    r = det_runtime_events(lab->runtime, &probe_machine, "a", 5, walk_event, &none);
+    r = det_runtime_events(lab->runtime, &probe_machine, "a", 5, walk_event, &none, NULL);
     assert_int_equal(r, 0);
     assert_int_equal(none.count, 0);
     lab_close(lab);
@@ -154,12 +154,12 @@ static void a_non_zero_answer_ends_a_walk_and_is_returned(void **unused)
     for (unsigned i = 0; i < 3; i++)
         lab_send(lab, "a", probe_touch());
     assert_int_equal(
-        det_runtime_events(lab->runtime, &probe_machine, "a", 0, walk_event, &walk), 4711);
+        det_runtime_events(lab->runtime, &probe_machine, "a", 0, walk_event, &walk, NULL), 4711);
     assert_int_equal(walk.count, 2);
     lab_close(lab);
 }
 
-static void the_memory_store_keeps_as_many_events_as_it_was_told(void **unused)
+static void the_memory_store_keeps_the_configured_number_of_events(void **unused)
 {
     static const uint32_t kept[] = { 0, 1, 10 };
 
@@ -174,7 +174,7 @@ static void the_memory_store_keeps_as_many_events_as_it_was_told(void **unused)
         for (size_t n = 0; n < expected + 3; n++)
             lab_send(lab, "a", probe_touch());
         assert_int_equal(
-            det_runtime_events(lab->runtime, &probe_machine, "a", 0, walk_event, &walk), 0);
+            det_runtime_events(lab->runtime, &probe_machine, "a", 0, walk_event, &walk, NULL), 0);
         assert_int_equal(walk.count, expected);
         assert_int_equal(walk.sequences[0], 4);
         assert_int_equal(walk.sequences[expected - 1], expected + 3);
@@ -213,26 +213,76 @@ static void instances_are_listed_in_any_or_in_one_state(void **unused)
     lab_start(lab, "d");
     assert_int_equal(probe_instance_cancel(lab->runtime, "d", "enough", NULL), 0);
     lab_reopen(lab);
-    assert_int_equal(det_runtime_instances(lab->runtime, &probe_machine, -1, call_name, &all), 0);
+    assert_int_equal(
+        det_runtime_instances(lab->runtime, &probe_machine, -1, call_name, &all, NULL), 0);
     assert_int_equal(all.count, 4);
     assert_non_null(strstr(all.names, "<d=0 stopped>"));
     assert_non_null(strstr(all.names, "<a=1>"));
     assert_non_null(strstr(all.names, "<b=0>"));
     assert_non_null(strstr(all.names, "<c=1>"));
     assert_int_equal(
-        det_runtime_instances(lab->runtime, &probe_machine, PROBE_BUSY, call_name, &busy), 0);
+        det_runtime_instances(lab->runtime, &probe_machine, PROBE_BUSY, call_name, &busy, NULL), 0);
     assert_int_equal(busy.count, 2);
     assert_null(strstr(busy.names, "<b"));
     assert_int_equal(
-        det_runtime_instances(lab->runtime, &probe_machine, PROBE_DONE, call_name, &done), 0);
+        det_runtime_instances(lab->runtime, &probe_machine, PROBE_DONE, call_name, &done, NULL), 0);
     assert_int_equal(done.count, 0);
     assert_int_equal(
-        det_runtime_instances(lab->runtime, &probe_machine, -1, call_name, &some), -4711);
+        det_runtime_instances(lab->runtime, &probe_machine, -1, call_name, &some, NULL), -4711);
     assert_int_equal(some.count, 1);
     lab_close(lab);
 }
 
-static void walks_over_nobody_say_not_found(void **unused)
+/* The failure has the given sentence, and the next one must write its own. */
+static void assert_reported(struct det_error *error, int r, const char *text)
+{
+    assert_int_equal(r, error->code);
+    assert_string_equal(error->text, text);
+    *error = (struct det_error){ 0 };
+}
+
+static void reads_that_fail_say_why(void **unused)
+{
+    static const char nobody[] = "probe x does not exist; start it first";
+    const struct det_instance_query no_state = { .has_state = true, .state = 99 };
+    const struct det_instance_query both = { .only_running = true, .only_stopped = true };
+    struct lab *lab = lab_open();
+    struct lab_picture picture = { .size = 0 };
+    struct det_runtime *runtime = lab->runtime;
+    const struct det_machine *machine = &probe_machine;
+    struct det_glance glance;
+    struct det_instance at;
+    struct det_error error = { 0 };
+
+    (void)unused;
+    assert_reported(&error, det_runtime_get(runtime, machine, "x", &at, NULL, &error), nobody);
+    assert_reported(
+        &error, det_runtime_get(runtime, machine, "a b", &at, NULL, &error),
+        "an id must have 1 to 128 characters of A-Z a-z 0-9 . _ : -");
+    assert_reported(
+        &error, det_runtime_glance(runtime, machine, "x", &glance, NULL, &error),
+        "probe x is not in memory as it is now; get it on a thread that may wait");
+    assert_reported(
+        &error, det_runtime_events(runtime, machine, "x", 0, lab_draw_event, &picture, &error),
+        nobody);
+    assert_reported(
+        &error, det_runtime_timers(runtime, machine, "x", lab_draw_timer, &picture, &error),
+        nobody);
+    assert_reported(
+        &error, det_runtime_effects(runtime, machine, "x", lab_draw_effect, &picture, &error),
+        nobody);
+    assert_reported(
+        &error, det_runtime_verify(runtime, machine, "x", NULL, NULL, NULL, &error), nobody);
+    assert_reported(
+        &error, det_runtime_query(runtime, machine, &no_state, NULL, NULL, &error),
+        "probe has no state 99; it has 4 states");
+    assert_reported(
+        &error, det_runtime_query(runtime, machine, &both, NULL, NULL, &error),
+        "only_running and only_stopped exclude each other");
+    lab_close(lab);
+}
+
+static void walks_over_an_unknown_instance_are_not_found(void **unused)
 {
     struct lab *lab = lab_open();
     struct lab_picture picture = { .size = 0 };
@@ -240,13 +290,13 @@ static void walks_over_nobody_say_not_found(void **unused)
 
     (void)unused;
     assert_int_equal(
-        det_runtime_events(runtime, &probe_machine, "x", 0, lab_draw_event, &picture),
+        det_runtime_events(runtime, &probe_machine, "x", 0, lab_draw_event, &picture, NULL),
         DET_ERR_NOT_FOUND);
     assert_int_equal(
-        det_runtime_timers(runtime, &probe_machine, "x", lab_draw_timer, &picture),
+        det_runtime_timers(runtime, &probe_machine, "x", lab_draw_timer, &picture, NULL),
         DET_ERR_NOT_FOUND);
     assert_int_equal(
-        det_runtime_effects(runtime, &probe_machine, "x", lab_draw_effect, &picture),
+        det_runtime_effects(runtime, &probe_machine, "x", lab_draw_effect, &picture, NULL),
         DET_ERR_NOT_FOUND);
     assert_int_equal(picture.size, 0);
     lab_close(lab);
@@ -319,7 +369,7 @@ static void the_observer_gets_the_event_of_a_timer_or_a_deferral_as_it_was(void 
     lab_close(lab);
 }
 
-static void counts_count(void **unused)
+static void runtime_counts_are_incremented(void **unused)
 {
     struct lab *lab = lab_open();
     struct det_runtime_counts counts = lab_counts(lab);
@@ -380,12 +430,13 @@ int main(void)
         cmocka_unit_test(times_are_those_of_the_start_and_of_the_last_goto),
         cmocka_unit_test(events_come_oldest_first_after_the_given_one),
         cmocka_unit_test(a_non_zero_answer_ends_a_walk_and_is_returned),
-        cmocka_unit_test(the_memory_store_keeps_as_many_events_as_it_was_told),
+        cmocka_unit_test(the_memory_store_keeps_the_configured_number_of_events),
         cmocka_unit_test(instances_are_listed_in_any_or_in_one_state),
-        cmocka_unit_test(walks_over_nobody_say_not_found),
+        cmocka_unit_test(reads_that_fail_say_why),
+        cmocka_unit_test(walks_over_an_unknown_instance_are_not_found),
         cmocka_unit_test(the_observer_sees_every_commit_once_and_in_order),
         cmocka_unit_test(the_observer_gets_the_event_of_a_timer_or_a_deferral_as_it_was),
-        cmocka_unit_test(counts_count),
+        cmocka_unit_test(runtime_counts_are_incremented),
         cmocka_unit_test(settle_waits_for_effects_or_its_deadline),
     };
 

@@ -59,7 +59,8 @@ static void data_that_is_null_is_all_zero(void **unused)
     struct probe_data data;
 
     (void)unused;
-    assert_int_equal(det_runtime_start(lab->runtime, &probe_machine, "a", NULL, NULL, NULL), 0);
+    assert_int_equal(
+        det_runtime_start(lab->runtime, &probe_machine, "a", NULL, NULL, NULL, NULL), 0);
     data = lab_data(lab, "a");
     assert_int_equal(data.amount, 0);
     assert_int_equal(data.count, 0);
@@ -68,7 +69,7 @@ static void data_that_is_null_is_all_zero(void **unused)
     lab_close(lab);
 }
 
-static void a_second_start_says_exists_and_changes_nothing(void **unused)
+static void second_start_returns_exists_and_changes_nothing(void **unused)
 {
     struct lab *lab = lab_open();
     struct lab_picture *before;
@@ -87,19 +88,19 @@ static void a_start_that_its_entry_hook_refuses_leaves_nothing(void **unused)
 {
     struct lab *lab = lab_open();
     struct det_error error = { 0 };
-    struct det_send_options options = { .event_id = "first", .error = &error };
+    struct det_send_options options = { .event_id = "first" };
     int r;
 
     (void)unused;
     lab->deny = "enter_idle";
-    r = det_runtime_start(lab->runtime, &probe_machine, "a", NULL, &options, NULL);
+    r = det_runtime_start(lab->runtime, &probe_machine, "a", NULL, &options, NULL, &error);
     assert_int_equal(r, DET_ERR_ACTION_FAILED);
     assert_string_equal(error.action, "enter_idle");
     assert_int_equal(error.cause, LAB_DENIED);
     lab_assert_unchanged(lab, "nobody", lab_picture(lab, "a"));
     assert_int_equal(lab->note_count, 0);
     lab->deny = NULL;
-    r = det_runtime_start(lab->runtime, &probe_machine, "a", NULL, &options, NULL);
+    r = det_runtime_start(lab->runtime, &probe_machine, "a", NULL, &options, NULL, &error);
     assert_int_equal(r, 0);
     lab_close(lab);
 }
@@ -146,7 +147,7 @@ static int keep_move(struct lab *lab, const char *name, const struct det_move *m
     return 0;
 }
 
-static void a_move_says_what_the_step_will_be(void **unused)
+static void move_describes_the_coming_step(void **unused)
 {
     struct lab *lab = lab_open();
     struct det_move moves[4] = { 0 };
@@ -177,7 +178,7 @@ static void a_move_says_what_the_step_will_be(void **unused)
     lab_close(lab);
 }
 
-static void the_answer_says_outcome_state_sequence_and_visit(void **unused)
+static void send_returns_outcome_state_sequence_and_visit(void **unused)
 {
     struct lab *lab = lab_open();
     struct det_sent sent;
@@ -209,17 +210,20 @@ static void options_and_answer_may_be_null(void **unused)
     const void *events[] = { &event };
 
     (void)unused;
-    assert_int_equal(det_runtime_start(lab->runtime, &probe_machine, "a", NULL, NULL, NULL), 0);
-    assert_int_equal(det_runtime_send(lab->runtime, &probe_machine, "a", &event, NULL, NULL), 0);
+    assert_int_equal(
+        det_runtime_start(lab->runtime, &probe_machine, "a", NULL, NULL, NULL, NULL), 0);
+    assert_int_equal(
+        det_runtime_send(lab->runtime, &probe_machine, "a", &event, NULL, NULL, NULL), 0);
     event = probe_touch();
     assert_int_equal(
-        det_runtime_send_all(lab->runtime, &probe_machine, "a", events, 1, NULL, NULL), 0);
-    assert_int_equal(det_runtime_cancel(lab->runtime, &probe_machine, "a", "over", NULL, NULL), 0);
+        det_runtime_send_all(lab->runtime, &probe_machine, "a", events, 1, NULL, NULL, NULL), 0);
+    assert_int_equal(
+        det_runtime_cancel(lab->runtime, &probe_machine, "a", "over", NULL, NULL, NULL), 0);
     assert_int_equal(lab_get(lab, "a").sequence, 3);
     lab_close(lab);
 }
 
-static void the_data_is_what_was_kept_and_then_computed(void **unused)
+static void data_is_kept_and_then_updated(void **unused)
 {
     struct lab *lab = lab_open();
     struct probe_data data;
@@ -241,7 +245,7 @@ static void assert_refused(const char *deny, bool is_busy, struct probe_event ev
 {
     struct lab *lab = lab_open();
     struct det_error error = { 0 };
-    struct det_send_options options = { .event_id = "once", .error = &error };
+    struct det_send_options options = { .event_id = "once" };
     struct det_sent sent = { .sequence = 99 };
     struct lab_picture *before;
 
@@ -256,7 +260,7 @@ static void assert_refused(const char *deny, bool is_busy, struct probe_event ev
     before = lab_picture(lab, "a");
     lab->deny = deny;
     lab->note_count = 0;
-    assert_int_equal(probe_send_with(lab->runtime, "a", event, &options, &sent), expected);
+    assert_int_equal(probe_send_with(lab->runtime, "a", event, &options, &sent, &error), expected);
     assert_int_equal(error.code, expected);
     assert_string_equal(error.action, deny);
     assert_string_equal(error.state, is_busy ? "busy" : "idle");
@@ -266,12 +270,12 @@ static void assert_refused(const char *deny, bool is_busy, struct probe_event ev
     lab_assert_unchanged(lab, "a", before);
     assert_int_equal(lab->note_count, 0);
     lab->deny = NULL;
-    assert_int_equal(probe_send_with(lab->runtime, "a", event, &options, &sent), 0);
+    assert_int_equal(probe_send_with(lab->runtime, "a", event, &options, &sent, &error), 0);
     assert_false(sent.is_duplicate);
     lab_close(lab);
 }
 
-static void a_guard_that_says_no_is_refused_and_leaves_nothing(void **unused)
+static void refusing_guard_leaves_nothing(void **unused)
 {
     (void)unused;
     assert_refused("may_go", false, lab_go(), DET_ERR_REFUSED);
@@ -300,7 +304,7 @@ static void a_refusing_entry_hook_leaves_nothing(void **unused)
     assert_refused("enter_idle", true, probe_back(), DET_ERR_ACTION_FAILED);
 }
 
-static void what_refuses_first_keeps_the_rest_from_running(void **unused)
+static void first_refusal_prevents_the_remaining_calls(void **unused)
 {
     static const struct {
         const char *deny;
@@ -325,7 +329,7 @@ static void what_refuses_first_keeps_the_rest_from_running(void **unused)
     }
 }
 
-static void a_self_goto_is_a_visit_of_its_own(void **unused)
+static void self_goto_begins_a_new_visit(void **unused)
 {
     struct lab *lab = lab_open();
     struct det_instance at;
@@ -382,7 +386,7 @@ static void a_stay_is_recorded_in_the_same_visit_with_the_timer_untouched(void *
     lab_close(lab);
 }
 
-static void a_final_state_takes_nothing_and_has_not_stopped(void **unused)
+static void final_state_accepts_no_event_but_is_not_stopped(void **unused)
 {
     struct lab *lab = lab_open();
 
@@ -398,7 +402,6 @@ static void an_event_the_state_does_not_take_leaves_nothing(void **unused)
 {
     struct lab *lab = lab_open();
     struct det_error error = { 0 };
-    struct det_send_options options = { .error = &error };
     struct lab_picture *before;
 
     (void)unused;
@@ -406,7 +409,7 @@ static void an_event_the_state_does_not_take_leaves_nothing(void **unused)
     lab_send(lab, "a", probe_arm());
     before = lab_picture(lab, "a");
     assert_int_equal(
-        probe_send_with(lab->runtime, "a", lab_go(), &options, NULL), DET_ERR_UNHANDLED);
+        probe_send_with(lab->runtime, "a", lab_go(), NULL, NULL, &error), DET_ERR_UNHANDLED);
     assert_string_equal(error.state, "busy");
     assert_string_equal(error.event, "go");
     assert_true(strlen(error.text) > 0);
@@ -415,7 +418,7 @@ static void an_event_the_state_does_not_take_leaves_nothing(void **unused)
     lab_close(lab);
 }
 
-static void a_send_to_nobody_says_not_found(void **unused)
+static void a_send_to_an_unknown_instance_is_not_found(void **unused)
 {
     struct lab *lab = lab_open();
     struct det_instance at;
@@ -434,24 +437,24 @@ int main(void)
         cmocka_unit_test(a_start_creates_an_instance_in_the_initial_state),
         cmocka_unit_test(at_the_start_the_entry_hook_runs_and_the_timeout_is_armed),
         cmocka_unit_test(data_that_is_null_is_all_zero),
-        cmocka_unit_test(a_second_start_says_exists_and_changes_nothing),
+        cmocka_unit_test(second_start_returns_exists_and_changes_nothing),
         cmocka_unit_test(a_start_that_its_entry_hook_refuses_leaves_nothing),
         cmocka_unit_test(hooks_run_guard_exit_transition_entry_then_commit_then_observer),
         cmocka_unit_test(an_effect_runs_after_the_observer_has_seen_the_commit),
-        cmocka_unit_test(a_move_says_what_the_step_will_be),
-        cmocka_unit_test(the_answer_says_outcome_state_sequence_and_visit),
+        cmocka_unit_test(move_describes_the_coming_step),
+        cmocka_unit_test(send_returns_outcome_state_sequence_and_visit),
         cmocka_unit_test(options_and_answer_may_be_null),
-        cmocka_unit_test(the_data_is_what_was_kept_and_then_computed),
-        cmocka_unit_test(a_guard_that_says_no_is_refused_and_leaves_nothing),
+        cmocka_unit_test(data_is_kept_and_then_updated),
+        cmocka_unit_test(refusing_guard_leaves_nothing),
         cmocka_unit_test(a_refusing_exit_hook_leaves_nothing),
         cmocka_unit_test(a_refusing_hook_on_the_transition_leaves_nothing),
         cmocka_unit_test(a_refusing_entry_hook_leaves_nothing),
-        cmocka_unit_test(what_refuses_first_keeps_the_rest_from_running),
-        cmocka_unit_test(a_self_goto_is_a_visit_of_its_own),
+        cmocka_unit_test(first_refusal_prevents_the_remaining_calls),
+        cmocka_unit_test(self_goto_begins_a_new_visit),
         cmocka_unit_test(a_stay_is_recorded_in_the_same_visit_with_the_timer_untouched),
-        cmocka_unit_test(a_final_state_takes_nothing_and_has_not_stopped),
+        cmocka_unit_test(final_state_accepts_no_event_but_is_not_stopped),
         cmocka_unit_test(an_event_the_state_does_not_take_leaves_nothing),
-        cmocka_unit_test(a_send_to_nobody_says_not_found),
+        cmocka_unit_test(a_send_to_an_unknown_instance_is_not_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@ static size_t timers_of(struct lab *lab, const char *instance)
     size_t count = 0;
 
     assert_int_equal(
-        det_runtime_timers(lab->runtime, &probe_machine, instance, count_timer, &count), 0);
+        det_runtime_timers(lab->runtime, &probe_machine, instance, count_timer, &count, NULL), 0);
     return count;
 }
 
@@ -26,7 +26,7 @@ static int stop(struct lab *lab, const char *instance, const char *reason, struc
     return probe_instance_cancel(lab->runtime, instance, reason, ret);
 }
 
-static void a_stop_by_hand_is_recorded_with_its_reason(void **unused)
+static void a_manual_stop_is_recorded_with_its_reason(void **unused)
 {
     struct lab *lab = lab_open();
     struct det_instance at;
@@ -71,7 +71,7 @@ static void the_timers_of_a_stopped_instance_are_gone(void **unused)
     assert_int_equal(lab_counts(lab).timeouts_fired, 0);
     assert_int_equal(lab_get(lab, "a").sequence, 3);
     assert_int_equal(lab_get(lab, "b").sequence, 3);
-    assert_int_equal(lab->trouble_count, 0);
+    assert_int_equal(lab->incident_count, 0);
     lab_close(lab);
 }
 
@@ -144,7 +144,7 @@ static void a_send_to_a_stopped_instance_commits_nothing(void **unused)
     lab->log[0] = '\0';
     assert_int_equal(probe_send(lab->runtime, "a", event, NULL), DET_ERR_STOPPED);
     assert_int_equal(
-        det_runtime_send_all(lab->runtime, &probe_machine, "a", events, 1, NULL, NULL),
+        det_runtime_send_all(lab->runtime, &probe_machine, "a", events, 1, NULL, NULL, NULL),
         DET_ERR_STOPPED);
     assert_int_equal(probe_send(lab->runtime, "a", probe_shrug(), NULL), DET_ERR_STOPPED);
     assert_int_equal(
@@ -193,12 +193,12 @@ static void an_ignored_event_is_counted_and_not_recorded(void **unused)
     assert_int_equal(sent.visit, 1);
     lab_assert_unchanged(lab, "a", before);
     assert_int_equal(lab_counts(lab).unhandled, 1);
-    assert_int_equal(lab->trouble_count, 0);
+    assert_int_equal(lab->incident_count, 0);
     lab_close(lab);
 }
 
 /* What is acknowledged is in the journal: only an ignored event is not recorded. */
-static void a_dead_letter_is_recorded_counted_and_told(void **unused)
+static void a_dead_letter_is_recorded_counted_and_reported(void **unused)
 {
     struct lab *lab = lab_open();
     struct det_sent sent;
@@ -216,11 +216,11 @@ static void a_dead_letter_is_recorded_counted_and_told(void **unused)
     assert_int_equal(lab->notes[1].note.event, PROBE_LETTER);
     assert_int_equal(lab->notes[1].note.outcome, DET_OUTCOME_DEAD_LETTER);
     assert_int_equal(lab_counts(lab).unhandled, 1);
-    assert_int_equal(lab->trouble_count, 1);
-    assert_int_equal(lab->troubles[0].trouble.kind, DET_INCIDENT_EVENT_DEAD);
-    assert_string_equal(lab->troubles[0].name, "letter");
-    assert_string_equal(lab->troubles[0].instance, "a");
-    assert_null(lab->troubles[0].trouble.key);
+    assert_int_equal(lab->incident_count, 1);
+    assert_int_equal(lab->incidents[0].incident.kind, DET_INCIDENT_EVENT_DEAD);
+    assert_string_equal(lab->incidents[0].name, "letter");
+    assert_string_equal(lab->incidents[0].instance, "a");
+    assert_null(lab->incidents[0].incident.key);
     lab_close(lab);
 }
 
@@ -238,7 +238,7 @@ static void every_unhandled_event_is_counted(void **unused)
     lab_close(lab);
 }
 
-static void deferred_events_come_back_in_order_when_the_state_takes_them(void **unused)
+static void deferred_events_are_delivered_in_order_when_accepted(void **unused)
 {
     struct lab *lab = lab_open();
     struct det_sent sent;
@@ -267,7 +267,7 @@ static void deferred_events_come_back_in_order_when_the_state_takes_them(void **
     lab_close(lab);
 }
 
-static void a_deferred_event_that_leaves_the_state_keeps_the_rest_for_later(void **unused)
+static void deferred_event_that_leaves_the_state_keeps_the_rest(void **unused)
 {
     struct lab *lab = lab_open();
 
@@ -320,7 +320,7 @@ static void a_timeout_that_changes_the_state_brings_deferred_events_back(void **
     lab_close(lab);
 }
 
-static void a_deferred_event_of_an_instance_that_stops_is_told(void **unused)
+static void a_deferred_event_of_an_instance_that_stops_is_reported(void **unused)
 {
     struct lab *lab = lab_open();
 
@@ -329,14 +329,14 @@ static void a_deferred_event_of_an_instance_that_stops_is_told(void **unused)
     lab_send(lab, "a", lab_later(1));
     lab_send(lab, "a", probe_quit());
     assert_int_equal(lab_get(lab, "a").deferred_count, 0);
-    assert_int_equal(lab->trouble_count, 1);
-    assert_int_equal(lab->troubles[0].trouble.kind, DET_INCIDENT_EVENT_DEAD);
-    assert_string_equal(lab->troubles[0].name, "later");
+    assert_int_equal(lab->incident_count, 1);
+    assert_int_equal(lab->incidents[0].incident.kind, DET_INCIDENT_EVENT_DEAD);
+    assert_string_equal(lab->incidents[0].name, "later");
     lab_start(lab, "b");
     lab_send(lab, "b", lab_later(1));
     assert_int_equal(stop(lab, "b", "by hand", NULL), 0);
-    assert_int_equal(lab->trouble_count, 2);
-    assert_string_equal(lab->troubles[1].instance, "b");
+    assert_int_equal(lab->incident_count, 2);
+    assert_string_equal(lab->incidents[1].instance, "b");
     lab_close(lab);
 }
 
@@ -363,7 +363,7 @@ static void at_most_deferred_max_events_are_kept(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stop_by_hand_is_recorded_with_its_reason),
+        cmocka_unit_test(a_manual_stop_is_recorded_with_its_reason),
         cmocka_unit_test(the_timers_of_a_stopped_instance_are_gone),
         cmocka_unit_test(stopping_again_is_fine_and_keeps_the_first_reason),
         cmocka_unit_test(a_stop_is_durable),
@@ -371,13 +371,13 @@ int main(void)
         cmocka_unit_test(a_send_to_a_stopped_instance_commits_nothing),
         cmocka_unit_test(a_reason_has_at_most_reason_max_bytes),
         cmocka_unit_test(an_ignored_event_is_counted_and_not_recorded),
-        cmocka_unit_test(a_dead_letter_is_recorded_counted_and_told),
+        cmocka_unit_test(a_dead_letter_is_recorded_counted_and_reported),
         cmocka_unit_test(every_unhandled_event_is_counted),
-        cmocka_unit_test(deferred_events_come_back_in_order_when_the_state_takes_them),
-        cmocka_unit_test(a_deferred_event_that_leaves_the_state_keeps_the_rest_for_later),
+        cmocka_unit_test(deferred_events_are_delivered_in_order_when_accepted),
+        cmocka_unit_test(deferred_event_that_leaves_the_state_keeps_the_rest),
         cmocka_unit_test(deferred_events_outlive_the_runtime),
         cmocka_unit_test(a_timeout_that_changes_the_state_brings_deferred_events_back),
-        cmocka_unit_test(a_deferred_event_of_an_instance_that_stops_is_told),
+        cmocka_unit_test(a_deferred_event_of_an_instance_that_stops_is_reported),
         cmocka_unit_test(at_most_deferred_max_events_are_kept),
     };
 

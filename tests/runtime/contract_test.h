@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* contract_test.h - the machine of contract.fsm in a laboratory: a simulated world, a memory store,
- * a runtime, and a log of everything that its functions and observers were called for.
+/* contract_test.h - the machine of contract_test.fsm in a laboratory: a simulated world, a memory
+ * store, a runtime, and a log of everything that its functions and observers were called for.
  *
  * Functions of the machine log their name, the observer logs "note:<sequence>", both into
  * lab->log, so that one string says in which order things happened. What a function does beyond
@@ -16,9 +16,9 @@
 #include <detent/detent.h>
 #include <detent/sim.h>
 
-#define FSM_SPEC "runtime/contract.fsm"
+#define FSM_SPEC "runtime/contract_test.fsm"
 #include <detent/fsm/declare.h>
-#define FSM_SPEC "runtime/contract.fsm"
+#define FSM_SPEC "runtime/contract_test.fsm"
 #include <detent/fsm/define.h>
 
 #include "lib/test.h"
@@ -48,8 +48,8 @@ struct lab_note {
     struct probe_data data;
 };
 
-struct lab_trouble {
-    struct det_incident trouble; /* its pointers are not to be followed */
+struct lab_incident {
+    struct det_incident incident; /* its pointers are not to be followed */
     char instance[DET_ID_MAX + 1];
     char name[32];
     char key[160];
@@ -74,8 +74,8 @@ struct lab {
     size_t call_count;
     struct lab_note notes[LAB_CALLS_MAX];
     size_t note_count;
-    struct lab_trouble troubles[LAB_CALLS_MAX];
-    size_t trouble_count;
+    struct lab_incident incidents[LAB_CALLS_MAX];
+    size_t incident_count;
 };
 
 static inline void lab_log(struct lab *lab, const char *word)
@@ -223,27 +223,27 @@ static inline void lab_observe(void *context, const struct det_note *note)
         lab->watch(lab, note);
 }
 
-static inline void lab_complain(void *context, const struct det_incident *trouble)
+static inline void lab_report_error(void *context, const struct det_incident *incident)
 {
     struct lab *lab = context;
 
-    if (lab->trouble_count < LAB_CALLS_MAX) {
-        struct lab_trouble *kept = &lab->troubles[lab->trouble_count++];
+    if (lab->incident_count < LAB_CALLS_MAX) {
+        struct lab_incident *kept = &lab->incidents[lab->incident_count++];
 
-        kept->trouble = *trouble;
-        snprintf(kept->instance, sizeof kept->instance, "%s", trouble->instance);
-        snprintf(kept->name, sizeof kept->name, "%s", trouble->name ? trouble->name : "(null)");
-        snprintf(kept->key, sizeof kept->key, "%s", trouble->key ? trouble->key : "");
-        snprintf(kept->text, sizeof kept->text, "%s", trouble->text);
+        kept->incident = *incident;
+        snprintf(kept->instance, sizeof kept->instance, "%s", incident->instance);
+        snprintf(kept->name, sizeof kept->name, "%s", incident->name ? incident->name : "(null)");
+        snprintf(kept->key, sizeof kept->key, "%s", incident->key ? incident->key : "");
+        snprintf(kept->text, sizeof kept->text, "%s", incident->text);
     }
 }
 
-static inline size_t lab_troubles(const struct lab *lab, enum det_incident_kind kind)
+static inline size_t lab_incidents(const struct lab *lab, enum det_incident_kind kind)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < lab->trouble_count; i++)
-        count += lab->troubles[i].trouble.kind == kind;
+    for (size_t i = 0; i < lab->incident_count; i++)
+        count += lab->incidents[i].incident.kind == kind;
     return count;
 }
 
@@ -253,7 +253,7 @@ static inline void lab_runtime_open(struct lab *lab)
     lab->options.user = lab;
     lab->options.observer = lab;
     lab->options.observe = lab_observe;
-    lab->options.incident = lab_complain;
+    lab->options.incident = lab_report_error;
     assert_int_equal(det_runtime_open(lab->store, &lab->options, &lab->runtime, NULL), 0);
 }
 
@@ -354,7 +354,7 @@ static inline struct det_instance lab_get(struct lab *lab, const char *instance)
 {
     struct det_instance ret;
 
-    assert_int_equal(det_runtime_get(lab->runtime, &probe_machine, instance, &ret, NULL), 0);
+    assert_int_equal(det_runtime_get(lab->runtime, &probe_machine, instance, &ret, NULL, NULL), 0);
     return ret;
 }
 
@@ -454,11 +454,11 @@ static inline struct lab_picture *lab_picture(struct lab *lab, const char *insta
     }
     assert_int_equal(r, 0);
     lab_draw_instance(picture, &at, &data);
-    r = det_runtime_timers(runtime, &probe_machine, instance, lab_draw_timer, picture);
+    r = det_runtime_timers(runtime, &probe_machine, instance, lab_draw_timer, picture, NULL);
     assert_int_equal(r, 0);
-    r = det_runtime_events(runtime, &probe_machine, instance, 0, lab_draw_event, picture);
+    r = det_runtime_events(runtime, &probe_machine, instance, 0, lab_draw_event, picture, NULL);
     assert_int_equal(r, 0);
-    r = det_runtime_effects(runtime, &probe_machine, instance, lab_draw_effect, picture);
+    r = det_runtime_effects(runtime, &probe_machine, instance, lab_draw_effect, picture, NULL);
     assert_int_equal(r, 0);
     return picture;
 }

@@ -50,7 +50,7 @@ static void shop_close(struct shop *shop)
 static void shop_start(struct shop *shop, const char *instance)
 {
     assert_int_equal(
-        det_runtime_start(shop->runtime, &probe_machine, instance, NULL, NULL, NULL), 0);
+        det_runtime_start(shop->runtime, &probe_machine, instance, NULL, NULL, NULL, NULL), 0);
 }
 
 /* Sends DISARM, whose rows name no function: nothing of the laboratory is shared. */
@@ -64,7 +64,8 @@ static void *work_off(void *argument)
 
         snprintf(id, sizeof id, "id-%u", i);
         worker->results[i] = probe_send_with(
-            worker->shop->runtime, worker->instance, probe_disarm(), &options, &worker->sent[i]);
+            worker->shop->runtime, worker->instance, probe_disarm(), &options, &worker->sent[i],
+            NULL);
     }
     return NULL;
 }
@@ -84,7 +85,7 @@ static uint64_t sequence_of(struct shop *shop, const char *instance)
 {
     struct det_instance at;
 
-    assert_int_equal(det_runtime_get(shop->runtime, &probe_machine, instance, &at, NULL), 0);
+    assert_int_equal(det_runtime_get(shop->runtime, &probe_machine, instance, &at, NULL, NULL), 0);
     return at.sequence;
 }
 

@@ -23,12 +23,13 @@ static int see_timer(void *context, const struct det_timer_record *row)
     return 0;
 }
 
-static size_t look(struct lab *lab, const char *name, struct det_timer_record *ret)
+static size_t inspect(struct lab *lab, const char *name, struct det_timer_record *ret)
 {
     struct seen_timers seen = { 0 };
     size_t count = 0;
 
-    assert_int_equal(det_runtime_timers(lab->runtime, &probe_machine, "a", see_timer, &seen), 0);
+    assert_int_equal(
+        det_runtime_timers(lab->runtime, &probe_machine, "a", see_timer, &seen, NULL), 0);
     for (size_t i = 0; i < seen.count; i++) {
         if (strcmp(seen.names[i], name) != 0)
             continue;
@@ -53,7 +54,7 @@ static void a_states_timer_fires_at_exactly_its_deadline_and_once(void **unused)
     (void)unused;
     lab_busy(lab, "a");
     due = lab_wall(lab) + 30 * DET_SECOND;
-    assert_int_equal(look(lab, "", &row), 1);
+    assert_int_equal(inspect(lab, "", &row), 1);
     assert_int_equal(row.due, due);
     assert_int_equal(row.visit, 2);
     assert_int_equal(row.event, PROBE_EXPIRE);
@@ -110,17 +111,17 @@ static void leaving_a_state_takes_its_timer_away(void **unused)
     lab_busy(lab, "a");
     lab_advance(lab, 29 * DET_SECOND);
     lab_send(lab, "a", probe_back());
-    assert_int_equal(look(lab, "", &row), 1);
+    assert_int_equal(inspect(lab, "", &row), 1);
     assert_int_equal(row.event, PROBE_NUDGE);
     assert_int_equal(row.visit, 3);
     lab_send(lab, "a", probe_rest());
-    assert_int_equal(look(lab, "", NULL), 0);
+    assert_int_equal(inspect(lab, "", NULL), 0);
     lab_advance(lab, DET_DAY);
     assert_int_equal(lab_get(lab, "a").sequence, 3);
     lab_close(lab);
 }
 
-static void a_timeout_taken_by_a_stay_comes_once(void **unused)
+static void timeout_handled_by_a_stay_fires_once(void **unused)
 {
     struct lab *lab = lab_open();
 
@@ -128,7 +129,7 @@ static void a_timeout_taken_by_a_stay_comes_once(void **unused)
     lab_start(lab, "a");
     lab_advance(lab, DET_DAY);
     assert_int_equal(lab_get(lab, "a").sequence, 1);
-    assert_int_equal(look(lab, "", NULL), 0);
+    assert_int_equal(inspect(lab, "", NULL), 0);
     lab_close(lab);
 }
 
@@ -146,14 +147,14 @@ static void a_named_timer_survives_changes_of_state(void **unused)
     lab_send(lab, "a", lab_go());
     lab_send(lab, "a", probe_back());
     lab_send(lab, "a", probe_rest());
-    assert_int_equal(look(lab, "reminder", &row), 1);
+    assert_int_equal(inspect(lab, "reminder", &row), 1);
     assert_int_equal(row.visit, 1);
     assert_int_equal(row.event, PROBE_REMIND);
     assert_int_equal(row.due, armed_at + 10 * DET_SECOND);
     lab_advance(lab, 10 * DET_SECOND);
     assert_int_equal(last_note(lab)->note.event, PROBE_REMIND);
     assert_int_equal(last_note(lab)->event.remind.armed_at, armed_at);
-    assert_int_equal(look(lab, "reminder", NULL), 0);
+    assert_int_equal(inspect(lab, "reminder", NULL), 0);
     assert_int_equal(lab_get(lab, "a").sequence, 5);
     lab_close(lab);
 }
@@ -170,7 +171,7 @@ static void arming_an_armed_timer_moves_it(void **unused)
     lab_advance(lab, 9 * DET_SECOND);
     armed_at = lab_wall(lab);
     lab_send(lab, "a", probe_arm());
-    assert_int_equal(look(lab, "reminder", &row), 1);
+    assert_int_equal(inspect(lab, "reminder", &row), 1);
     assert_int_equal(row.due, armed_at + 10 * DET_SECOND);
     lab_advance(lab, 10 * DET_SECOND - 1);
     assert_int_equal(lab_get(lab, "a").sequence, 3);
@@ -180,24 +181,24 @@ static void arming_an_armed_timer_moves_it(void **unused)
     lab_close(lab);
 }
 
-static void a_disarmed_timer_does_not_fire(void **unused)
+static void cleared_timer_does_not_fire(void **unused)
 {
     struct lab *lab = lab_open();
 
     (void)unused;
     lab_start(lab, "a");
     lab_send(lab, "a", probe_arm_both());
-    assert_int_equal(look(lab, "reminder", NULL) + look(lab, "alarm", NULL), 2);
+    assert_int_equal(inspect(lab, "reminder", NULL) + inspect(lab, "alarm", NULL), 2);
     lab_send(lab, "a", probe_disarm());
     lab_send(lab, "a", probe_disarm());
-    assert_int_equal(look(lab, "reminder", NULL) + look(lab, "alarm", NULL), 0);
+    assert_int_equal(inspect(lab, "reminder", NULL) + inspect(lab, "alarm", NULL), 0);
     lab_advance(lab, DET_MINUTE);
     assert_int_equal(lab_get(lab, "a").sequence, 3);
-    assert_int_equal(lab->trouble_count, 0);
+    assert_int_equal(lab->incident_count, 0);
     lab_close(lab);
 }
 
-static void a_timeout_that_the_state_does_not_take_is_told_and_gone(void **unused)
+static void a_timeout_that_the_state_does_not_accept_is_reported_and_removed(void **unused)
 {
     struct lab *lab = lab_open();
 
@@ -205,20 +206,20 @@ static void a_timeout_that_the_state_does_not_take_is_told_and_gone(void **unuse
     lab_start(lab, "a");
     lab_send(lab, "a", probe_arm_both());
     lab_advance(lab, DET_MINUTE);
-    assert_int_equal(lab->trouble_count, 1);
-    assert_int_equal(lab->troubles[0].trouble.kind, DET_INCIDENT_TIMEOUT_REJECTED);
-    assert_int_equal(lab->troubles[0].trouble.code, DET_ERR_UNHANDLED);
-    assert_string_equal(lab->troubles[0].name, "alarm");
-    assert_string_equal(lab->troubles[0].instance, "a");
-    assert_null(lab->troubles[0].trouble.key);
+    assert_int_equal(lab->incident_count, 1);
+    assert_int_equal(lab->incidents[0].incident.kind, DET_INCIDENT_TIMEOUT_REJECTED);
+    assert_int_equal(lab->incidents[0].incident.code, DET_ERR_UNHANDLED);
+    assert_string_equal(lab->incidents[0].name, "alarm");
+    assert_string_equal(lab->incidents[0].instance, "a");
+    assert_null(lab->incidents[0].incident.key);
     assert_int_equal(lab_counts(lab).timeouts_rejected, 1);
     assert_int_equal(lab_counts(lab).timeouts_fired, 1);
-    assert_int_equal(look(lab, "alarm", NULL), 0);
+    assert_int_equal(inspect(lab, "alarm", NULL), 0);
     assert_int_equal(lab_get(lab, "a").sequence, 2);
     lab_close(lab);
 }
 
-static void a_states_own_timeout_that_a_hook_refuses_is_told_and_tried_again(void **unused)
+static void a_states_own_timeout_that_a_hook_refuses_is_reported_and_retried(void **unused)
 {
     struct lab *lab = lab_open();
 
@@ -228,10 +229,10 @@ static void a_states_own_timeout_that_a_hook_refuses_is_told_and_tried_again(voi
     lab_advance(lab, 30 * DET_SECOND);
     assert_int_equal(lab_get(lab, "a").state, PROBE_BUSY);
     assert_int_equal(lab_get(lab, "a").sequence, 1);
-    assert_int_equal(lab->trouble_count, 1);
-    assert_int_equal(lab->troubles[0].trouble.kind, DET_INCIDENT_TIMEOUT_REJECTED);
-    assert_int_equal(lab->troubles[0].trouble.code, DET_ERR_ACTION_FAILED);
-    assert_string_equal(lab->troubles[0].name, "");
+    assert_int_equal(lab->incident_count, 1);
+    assert_int_equal(lab->incidents[0].incident.kind, DET_INCIDENT_TIMEOUT_REJECTED);
+    assert_int_equal(lab->incidents[0].incident.code, DET_ERR_ACTION_FAILED);
+    assert_string_equal(lab->incidents[0].name, "");
     lab->deny = NULL;
     lab_advance(lab, 10 * DET_SECOND);
     assert_int_equal(lab_get(lab, "a").state, PROBE_IDLE);
@@ -241,17 +242,17 @@ static void a_states_own_timeout_that_a_hook_refuses_is_told_and_tried_again(voi
     lab_close(lab);
 }
 
-static void a_timeout_that_is_refused_for_ever_is_given_up(void **unused)
+static void a_timeout_that_is_always_refused_becomes_a_dead_letter(void **unused)
 {
     struct lab *lab = lab_open();
-    size_t told;
+    size_t reported;
 
     (void)unused;
     lab_busy(lab, "a");
     lab->deny = "exit_busy";
     lab_advance(lab, DET_DAY);
-    told = lab_troubles(lab, DET_INCIDENT_TIMEOUT_REJECTED);
-    assert_true(told > 1 && told < 100);
+    reported = lab_incidents(lab, DET_INCIDENT_TIMEOUT_REJECTED);
+    assert_true(reported > 1 && reported < 100);
     assert_int_equal(lab_counts(lab).timeouts_rejected, 1);
     assert_int_equal(lab_counts(lab).timeouts_fired, 0);
     lab->deny = NULL;
@@ -261,7 +262,7 @@ static void a_timeout_that_is_refused_for_ever_is_given_up(void **unused)
     lab_close(lab);
 }
 
-static void any_call_that_names_a_machine_lets_its_timers_go_on(void **unused)
+static void any_call_that_names_a_machine_lets_its_timers_continue(void **unused)
 {
     struct lab *lab = lab_open();
     struct det_instance at;
@@ -274,7 +275,8 @@ static void any_call_that_names_a_machine_lets_its_timers_go_on(void **unused)
     lab_settle(lab);
     assert_int_equal(lab_counts(lab).timeouts_fired, 0);
     assert_int_equal(
-        det_runtime_get(lab->runtime, &probe_machine, "nobody", &at, NULL), DET_ERR_NOT_FOUND);
+        det_runtime_get(lab->runtime, &probe_machine, "nobody", &at, NULL, NULL),
+        DET_ERR_NOT_FOUND);
     lab_settle(lab);
     assert_int_equal(lab_counts(lab).timeouts_fired, 1);
     assert_int_equal(lab_get(lab, "a").state, PROBE_IDLE);
@@ -307,7 +309,7 @@ static void a_restart_restores_the_deadline_and_never_restarts_it(void **unused)
     lab_close(lab);
 }
 
-static void what_was_due_while_nothing_ran_fires_in_order_of_deadline(void **unused)
+static void timers_due_while_closed_fire_in_order_of_deadline(void **unused)
 {
     struct lab *lab = lab_open();
 
@@ -331,7 +333,7 @@ static void what_was_due_while_nothing_ran_fires_in_order_of_deadline(void **unu
 }
 
 /* Serving again and firing are two threads' work, so the order must not be chance. */
-static void what_was_due_first_fires_first_whichever_was_armed_first(void **unused)
+static void overdue_timers_fire_by_deadline_whatever_the_arming_order(void **unused)
 {
     (void)unused;
     for (uint64_t seed = 1; seed <= 100; seed++) {
@@ -350,8 +352,8 @@ static void what_was_due_first_fires_first_whichever_was_armed_first(void **unus
         assert_int_equal(lab->note_count, 2);
         assert_int_equal(lab->notes[0].note.event, PROBE_EXPIRE);
         assert_int_equal(lab->notes[1].note.event, PROBE_REMIND);
-        assert_int_equal(lab_troubles(lab, DET_INCIDENT_TIMEOUT_REJECTED), 1);
-        assert_string_equal(lab->troubles[0].name, "alarm");
+        assert_int_equal(lab_incidents(lab, DET_INCIDENT_TIMEOUT_REJECTED), 1);
+        assert_string_equal(lab->incidents[0].name, "alarm");
         lab_close(lab);
     }
 }
@@ -363,17 +365,17 @@ int main(void)
         cmocka_unit_test(a_timer_of_less_than_a_second_is_as_exact),
         cmocka_unit_test(within_replaces_the_states_own_timeout_for_one_entry),
         cmocka_unit_test(leaving_a_state_takes_its_timer_away),
-        cmocka_unit_test(a_timeout_taken_by_a_stay_comes_once),
+        cmocka_unit_test(timeout_handled_by_a_stay_fires_once),
         cmocka_unit_test(a_named_timer_survives_changes_of_state),
         cmocka_unit_test(arming_an_armed_timer_moves_it),
-        cmocka_unit_test(a_disarmed_timer_does_not_fire),
-        cmocka_unit_test(a_timeout_that_the_state_does_not_take_is_told_and_gone),
-        cmocka_unit_test(a_states_own_timeout_that_a_hook_refuses_is_told_and_tried_again),
-        cmocka_unit_test(a_timeout_that_is_refused_for_ever_is_given_up),
-        cmocka_unit_test(any_call_that_names_a_machine_lets_its_timers_go_on),
+        cmocka_unit_test(cleared_timer_does_not_fire),
+        cmocka_unit_test(a_timeout_that_the_state_does_not_accept_is_reported_and_removed),
+        cmocka_unit_test(a_states_own_timeout_that_a_hook_refuses_is_reported_and_retried),
+        cmocka_unit_test(a_timeout_that_is_always_refused_becomes_a_dead_letter),
+        cmocka_unit_test(any_call_that_names_a_machine_lets_its_timers_continue),
         cmocka_unit_test(a_restart_restores_the_deadline_and_never_restarts_it),
-        cmocka_unit_test(what_was_due_while_nothing_ran_fires_in_order_of_deadline),
-        cmocka_unit_test(what_was_due_first_fires_first_whichever_was_armed_first),
+        cmocka_unit_test(timers_due_while_closed_fire_in_order_of_deadline),
+        cmocka_unit_test(overdue_timers_fire_by_deadline_whatever_the_arming_order),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,8 @@ static void send_traced(struct lab *lab, const char *id, struct probe_event even
 {
     const struct det_send_options options = { .trace = &trace };
 
-    assert_int_equal(det_runtime_send(lab->runtime, &probe_machine, id, &event, &options, NULL), 0);
+    assert_int_equal(
+        det_runtime_send(lab->runtime, &probe_machine, id, &event, &options, NULL, NULL), 0);
 }
 
 static struct lab *open_lab(struct seen *seen)
@@ -74,7 +75,7 @@ static void effects_and_their_products_have_the_trace_of_the_sender(void **unuse
     lab_close(lab);
 }
 
-static void a_timer_and_an_event_that_waited_have_none(void **unused)
+static void timer_and_deferred_event_have_no_trace(void **unused)
 {
     struct seen seen;
     struct lab *lab = open_lab(&seen);
@@ -90,14 +91,15 @@ static void a_timer_and_an_event_that_waited_have_none(void **unused)
     lab_close(lab);
 }
 
-static void a_start_is_told_with_it(void **unused)
+static void a_start_is_reported_with_it(void **unused)
 {
     const struct det_send_options options = { .trace = &trace };
     struct seen seen;
     struct lab *lab = open_lab(&seen);
 
     (void)unused;
-    assert_int_equal(det_runtime_start(lab->runtime, &probe_machine, "a", NULL, &options, NULL), 0);
+    assert_int_equal(
+        det_runtime_start(lab->runtime, &probe_machine, "a", NULL, &options, NULL, NULL), 0);
     lab_start(lab, "b");
     assert_string_equal(seen.text, "start+ start ");
     lab_close(lab);
@@ -108,7 +110,7 @@ static void note_done(struct det_send *send)
     *(int *)send->user = send->result;
 }
 
-static void what_is_submitted_has_its_own(void **unused)
+static void submission_has_its_own_trace(void **unused)
 {
     struct seen seen;
     struct lab *lab = open_lab(&seen);
@@ -132,7 +134,7 @@ static void what_is_submitted_has_its_own(void **unused)
 }
 
 /* Evicted and loaded again, in the store they keep it. */
-static void an_effect_that_is_loaded_has_it_still(void **unused)
+static void reloaded_effect_keeps_its_trace(void **unused)
 {
     struct det_runtime_options options = { .is_passive = true };
     struct seen seen;
@@ -156,10 +158,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(effects_and_their_products_have_the_trace_of_the_sender),
-        cmocka_unit_test(a_timer_and_an_event_that_waited_have_none),
-        cmocka_unit_test(a_start_is_told_with_it),
-        cmocka_unit_test(what_is_submitted_has_its_own),
-        cmocka_unit_test(an_effect_that_is_loaded_has_it_still),
+        cmocka_unit_test(timer_and_deferred_event_have_no_trace),
+        cmocka_unit_test(a_start_is_reported_with_it),
+        cmocka_unit_test(submission_has_its_own_trace),
+        cmocka_unit_test(reloaded_effect_keeps_its_trace),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

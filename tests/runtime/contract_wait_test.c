@@ -67,7 +67,7 @@ static int nap_in_touch(struct lab *lab, const char *name, const struct det_move
     return 0;
 }
 
-static void one_instance_has_one_writer_at_a_time(void **unused)
+static void instance_has_one_writer_at_a_time(void **unused)
 {
     (void)unused;
     for (uint64_t seed = 1; seed <= 50; seed++) {
@@ -127,7 +127,6 @@ static void assert_sender_waits(det_time deadline, det_time expected)
     struct inside inside = { .nap = 12 * DET_SECOND };
     struct second other = { .lab = lab, .instance = "a", .event = probe_touch() };
     struct det_error error = { 0 };
-    struct det_send_options send = { .error = &error };
     det_time begun;
 
     lab_busy(lab, "a");
@@ -137,7 +136,7 @@ static void assert_sender_waits(det_time deadline, det_time expected)
     lab_settle(lab);
     begun = clock_of(lab);
     assert_int_equal(
-        probe_send_with(lab->runtime, "a", probe_back(), &send, NULL), DET_ERR_TIMEOUT);
+        probe_send_with(lab->runtime, "a", probe_back(), NULL, NULL, &error), DET_ERR_TIMEOUT);
     assert_int_equal(clock_of(lab) - begun, expected);
     assert_int_equal(error.code, DET_ERR_TIMEOUT);
     assert_int_equal(error.waited, expected);
@@ -170,7 +169,6 @@ static void guards_and_hooks_of_one_send_have_five_seconds_together(void **unuse
     struct lab *lab = lab_open();
     struct inside inside = { .nap = 1300 * DET_MILLISECOND };
     struct det_error error = { 0 };
-    struct det_send_options options = { .error = &error };
     struct lab_picture *before;
 
     (void)unused;
@@ -178,7 +176,8 @@ static void guards_and_hooks_of_one_send_have_five_seconds_together(void **unuse
     lab->context = &inside;
     lab->hook = nap_everywhere;
     before = lab_picture(lab, "a");
-    assert_int_equal(probe_send_with(lab->runtime, "a", lab_go(), &options, NULL), DET_ERR_TIMEOUT);
+    assert_int_equal(
+        probe_send_with(lab->runtime, "a", lab_go(), NULL, NULL, &error), DET_ERR_TIMEOUT);
     assert_int_equal(error.code, DET_ERR_TIMEOUT);
     assert_string_equal(error.state, "idle");
     assert_string_equal(error.action, "enter_busy");
@@ -189,7 +188,7 @@ static void guards_and_hooks_of_one_send_have_five_seconds_together(void **unuse
     lab_close(lab);
 }
 
-static void a_hook_deadline_of_never_is_none(void **unused)
+static void hook_deadline_never_means_no_deadline(void **unused)
 {
     struct det_runtime_options options = { .hook_deadline = DET_NEVER };
     struct lab *lab = lab_open_with(1, NULL, &options);
@@ -255,7 +254,7 @@ static void observe_and_send(struct lab *lab, const struct det_note *note)
         inside->results[0] = probe_send(lab->runtime, "a", probe_touch(), NULL);
 }
 
-static void an_observer_must_not_send_to_the_instance_it_was_told_of(void **unused)
+static void an_observer_must_not_send_to_the_reported_instance(void **unused)
 {
     struct lab *lab = lab_open();
     struct inside inside = { .results = { 1 } };
@@ -339,7 +338,7 @@ static void closing_waits_for_running_effects(void **unused)
     }
 }
 
-static void what_waits_at_the_close_runs_in_the_next_runtime(void **unused)
+static void effects_waiting_at_close_run_in_the_next_runtime(void **unused)
 {
     struct det_runtime_options options = { .pool_threads = 1 };
     struct lab *lab = lab_open_with(1, NULL, &options);
@@ -396,17 +395,17 @@ static void sends_under_way_at_the_close_end_with_closed_or_their_answer(void **
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_instance_has_one_writer_at_a_time),
+        cmocka_unit_test(instance_has_one_writer_at_a_time),
         cmocka_unit_test(different_instances_do_not_wait_for_each_other),
         cmocka_unit_test(a_sender_waits_for_the_writer_until_its_deadline),
         cmocka_unit_test(guards_and_hooks_of_one_send_have_five_seconds_together),
-        cmocka_unit_test(a_hook_deadline_of_never_is_none),
+        cmocka_unit_test(hook_deadline_never_means_no_deadline),
         cmocka_unit_test(user_code_must_not_send_to_its_own_instance),
-        cmocka_unit_test(an_observer_must_not_send_to_the_instance_it_was_told_of),
+        cmocka_unit_test(an_observer_must_not_send_to_the_reported_instance),
         cmocka_unit_test(effects_run_on_as_many_threads_as_the_pool_has),
         cmocka_unit_test(closing_waits_for_running_effects),
         cmocka_unit_test(sends_under_way_at_the_close_end_with_closed_or_their_answer),
-        cmocka_unit_test(what_waits_at_the_close_runs_in_the_next_runtime),
+        cmocka_unit_test(effects_waiting_at_close_run_in_the_next_runtime),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

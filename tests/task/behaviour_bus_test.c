@@ -86,7 +86,7 @@ static void make_events(struct lab *lab, unsigned count)
     lab_settle(lab);
 }
 
-static void b22_a_reader_that_was_away_is_told_what_it_lost_and_goes_on(void **unused)
+static void a_slow_reader_gets_the_count_of_lost_events_and_continues(void **unused)
 {
     struct lab *lab = lab_open(&(struct det_tasks_options){ .bus_capacity = 4 });
     struct det_bus *bus = det_tasks_bus(lab->tasks);
@@ -119,7 +119,7 @@ static void b22_a_reader_that_was_away_is_told_what_it_lost_and_goes_on(void **u
     lab_close(lab);
 }
 
-static void b22_capacities_are_judged_and_the_default_is_enough_for_a_thousand(void **unused)
+static void capacities_are_checked_and_the_default_holds_a_thousand_events(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct det_subscriber subscriber = { .on_event = watch,
@@ -139,7 +139,7 @@ static void b22_capacities_are_judged_and_the_default_is_enough_for_a_thousand(v
     lab_close(lab);
 }
 
-static void b22_every_subscriber_sees_every_event_in_order(void **unused)
+static void every_subscriber_gets_every_event_in_order(void **unused)
 {
     static const enum det_delivery kinds[] = { DET_DELIVER_THREAD, DET_DELIVER_LOOP,
                                                DET_DELIVER_LOSSLESS };
@@ -162,7 +162,7 @@ static void b22_every_subscriber_sees_every_event_in_order(void **unused)
 }
 
 /* The sequence is of each bus, from 1 and without gaps; times are whole nanoseconds. */
-static void b23_sequences_have_no_gaps_and_times_do_not_saturate(void **unused)
+static void sequences_have_no_gaps_and_times_do_not_saturate(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "fo" };
@@ -183,7 +183,7 @@ static void b23_sequences_have_no_gaps_and_times_do_not_saturate(void **unused)
     lab_close(lab);
 }
 
-static void b23_labels_are_stable(void **unused)
+static void labels_are_stable(void **unused)
 {
     static const char *const labels[] = {
 #define DET_TASK_EVENT(name, label, about) label,
@@ -208,13 +208,13 @@ static void b23_labels_are_stable(void **unused)
 }
 
 /* Instead of one event for each loss there is one for each time there is room again. */
-static void b24_a_queue_of_one_and_a_burst_is_an_overflow_of_that_subscriber(void **unused)
+static void a_burst_overflows_only_the_queue_of_one_subscriber(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct watcher *slow = watcher_open(lab, "slow", DET_DELIVER_THREAD, 1);
     struct watcher *other = watcher_open(lab, "other", DET_DELIVER_THREAD, 0);
     struct det_subscription_counts counts;
-    uint64_t told = 0;
+    uint64_t reported = 0;
     size_t notes;
 
     (void)unused;
@@ -226,8 +226,8 @@ static void b24_a_queue_of_one_and_a_burst_is_an_overflow_of_that_subscriber(voi
     notes = lab_count(lab, DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED, "slow");
     assert_in_range(notes, 1, counts.dropped);
     for (size_t i = 0; i < notes; i++)
-        told += lab_event(lab, DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED, "slow", i).count;
-    assert_in_range(told, 1, counts.dropped);
+        reported += lab_event(lab, DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED, "slow", i).count;
+    assert_in_range(reported, 1, counts.dropped);
     assert_int_equal(lab_count(lab, DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED, NULL), notes);
     assert_int_equal(det_subscription_counts(other->subscription).dropped, 0);
     /* Diagnostics that get lost cause no further ones: it has come to rest. */
@@ -241,7 +241,7 @@ static void b24_a_queue_of_one_and_a_burst_is_an_overflow_of_that_subscriber(voi
     lab_close(lab);
 }
 
-static void b25_a_subscriber_that_fails_is_told_and_goes_on_and_others_do_not_notice(void **unused)
+static void failing_subscriber_continues_and_affects_no_other(void **unused)
 {
     static const enum det_delivery kinds[] = { DET_DELIVER_THREAD, DET_DELIVER_LOOP,
                                                DET_DELIVER_LOSSLESS };
@@ -268,7 +268,7 @@ static void b25_a_subscriber_that_fails_is_told_and_goes_on_and_others_do_not_no
     }
 }
 
-static void b25_one_that_fails_at_everything_is_not_told_of_its_own_failures_for_ever(void **unused)
+static void a_subscriber_does_not_get_its_own_failures_without_end(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct watcher *bad = watcher_open(lab, "bad", DET_DELIVER_THREAD, 0);
@@ -286,7 +286,7 @@ static void b25_one_that_fails_at_everything_is_not_told_of_its_own_failures_for
     lab_close(lab);
 }
 
-static void b26_an_end_delivers_what_is_queued_or_drops_it_at_the_deadline(void **unused)
+static void a_shutdown_delivers_queued_events_or_drops_them_at_the_deadline(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct watcher *patient = watcher_open(lab, "patient", DET_DELIVER_THREAD, 0);
@@ -316,7 +316,7 @@ static void b26_an_end_delivers_what_is_queued_or_drops_it_at_the_deadline(void 
     lab_close(lab);
 }
 
-static void b26_one_deadline_is_for_all_subscribers_at_a_shutdown(void **unused)
+static void a_shutdown_has_one_deadline_for_all_subscribers(void **unused)
 {
     struct lab *lab = lab_open(&(struct det_tasks_options){ .subscriber_grace = 3 * DET_SECOND });
     struct watcher *watchers[4];
@@ -338,7 +338,7 @@ static void b26_one_deadline_is_for_all_subscribers_at_a_shutdown(void **unused)
         free(watchers[i]);
 }
 
-static void b26_a_negative_grace_drops_what_is_queued(void **unused)
+static void a_negative_grace_drops_queued_events(void **unused)
 {
     struct lab *lab = lab_open(&(struct det_tasks_options){ .subscriber_grace = -1 });
     struct watcher *slow = watcher_open(lab, "slow", DET_DELIVER_THREAD, 0);
@@ -356,7 +356,7 @@ static void b26_a_negative_grace_drops_what_is_queued(void **unused)
     free(slow);
 }
 
-static void b27_a_callback_that_blocks_keeps_neither_shutdown_nor_run(void **unused)
+static void a_blocked_callback_delays_neither_shutdown_nor_run(void **unused)
 {
     (void)unused;
     for (unsigned natural = 0; natural < 2; natural++) {
@@ -378,7 +378,7 @@ static void b27_a_callback_that_blocks_keeps_neither_shutdown_nor_run(void **unu
 
 /* The verdict is told, the subscribers drain, and only now the function that was stuck comes back:
  * the loop publishes while somebody else ends the bus. */
-static void b27_a_stuck_function_may_end_while_subscribers_drain(void **unused)
+static void a_stuck_function_may_end_while_subscribers_drain(void **unused)
 {
     (void)unused;
     for (uint64_t seed = 1; seed <= 50; seed++) {
@@ -406,7 +406,7 @@ static void b27_a_stuck_function_may_end_while_subscribers_drain(void **unused)
     }
 }
 
-static void b28_a_lag_is_told_to_the_subscriber_and_the_tail_comes_despite_the_gap(void **unused)
+static void a_lagging_subscriber_gets_the_gap_and_the_events_after_it(void **unused)
 {
     struct lab *lab =
         lab_open(&(struct det_tasks_options){ .bus_capacity = 4, .subscriber_grace = DET_DAY });
@@ -433,7 +433,7 @@ static void b28_a_lag_is_told_to_the_subscriber_and_the_tail_comes_despite_the_g
 }
 
 /* There is no second view of who is alive that could be stale: the registry is asked. */
-static void b29_what_is_seen_converges_to_nothing_after_300_short_tasks(void **unused)
+static void the_status_view_is_empty_after_many_short_tasks(void **unused)
 {
     struct lab *lab = lab_open(&(struct det_tasks_options){ .bus_capacity = 1 });
     struct script *scripts = calloc(300, sizeof *scripts);
@@ -456,7 +456,7 @@ static void b29_what_is_seen_converges_to_nothing_after_300_short_tasks(void **u
     lab_close(lab);
 }
 
-static void b29_the_late_removal_of_an_old_id_leaves_the_new_run_alive(void **unused)
+static void a_late_removal_of_an_old_id_does_not_affect_the_new_run(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script old = { .acts = "o" }, new = { .acts = "h" };
@@ -470,7 +470,7 @@ static void b29_the_late_removal_of_an_old_id_leaves_the_new_run_alive(void **un
     assert_int_equal(det_tasks_stop(lab->tasks, old.id, DET_NEVER), 0);
     lab_settle(lab);
     assert_int_equal(det_tasks_find(lab->tasks, "same"), new.id);
-    assert_string_equal(lab_look(lab, new.id).state, "running");
+    assert_string_equal(lab_inspect(lab, new.id).state, "running");
     det_waiter_close(waiter);
     lab_close(lab);
 }
@@ -478,22 +478,22 @@ static void b29_the_late_removal_of_an_old_id_leaves_the_new_run_alive(void **un
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(b22_a_reader_that_was_away_is_told_what_it_lost_and_goes_on),
-        cmocka_unit_test(b22_capacities_are_judged_and_the_default_is_enough_for_a_thousand),
-        cmocka_unit_test(b22_every_subscriber_sees_every_event_in_order),
-        cmocka_unit_test(b23_sequences_have_no_gaps_and_times_do_not_saturate),
-        cmocka_unit_test(b23_labels_are_stable),
-        cmocka_unit_test(b24_a_queue_of_one_and_a_burst_is_an_overflow_of_that_subscriber),
-        cmocka_unit_test(b25_a_subscriber_that_fails_is_told_and_goes_on_and_others_do_not_notice),
-        cmocka_unit_test(b25_one_that_fails_at_everything_is_not_told_of_its_own_failures_for_ever),
-        cmocka_unit_test(b26_an_end_delivers_what_is_queued_or_drops_it_at_the_deadline),
-        cmocka_unit_test(b26_one_deadline_is_for_all_subscribers_at_a_shutdown),
-        cmocka_unit_test(b26_a_negative_grace_drops_what_is_queued),
-        cmocka_unit_test(b27_a_callback_that_blocks_keeps_neither_shutdown_nor_run),
-        cmocka_unit_test(b27_a_stuck_function_may_end_while_subscribers_drain),
-        cmocka_unit_test(b28_a_lag_is_told_to_the_subscriber_and_the_tail_comes_despite_the_gap),
-        cmocka_unit_test(b29_what_is_seen_converges_to_nothing_after_300_short_tasks),
-        cmocka_unit_test(b29_the_late_removal_of_an_old_id_leaves_the_new_run_alive),
+        cmocka_unit_test(a_slow_reader_gets_the_count_of_lost_events_and_continues),
+        cmocka_unit_test(capacities_are_checked_and_the_default_holds_a_thousand_events),
+        cmocka_unit_test(every_subscriber_gets_every_event_in_order),
+        cmocka_unit_test(sequences_have_no_gaps_and_times_do_not_saturate),
+        cmocka_unit_test(labels_are_stable),
+        cmocka_unit_test(a_burst_overflows_only_the_queue_of_one_subscriber),
+        cmocka_unit_test(failing_subscriber_continues_and_affects_no_other),
+        cmocka_unit_test(a_subscriber_does_not_get_its_own_failures_without_end),
+        cmocka_unit_test(a_shutdown_delivers_queued_events_or_drops_them_at_the_deadline),
+        cmocka_unit_test(a_shutdown_has_one_deadline_for_all_subscribers),
+        cmocka_unit_test(a_negative_grace_drops_queued_events),
+        cmocka_unit_test(a_blocked_callback_delays_neither_shutdown_nor_run),
+        cmocka_unit_test(a_stuck_function_may_end_while_subscribers_drain),
+        cmocka_unit_test(a_lagging_subscriber_gets_the_gap_and_the_events_after_it),
+        cmocka_unit_test(the_status_view_is_empty_after_many_short_tasks),
+        cmocka_unit_test(a_late_removal_of_an_old_id_does_not_affect_the_new_run),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -201,7 +201,7 @@ static inline void wait_for_own_end(struct member *member)
 
 /* The cases. */
 
-static void b30_many_adds_at_once_all_register_and_all_can_be_removed(void **unused)
+static void concurrent_adds_all_register_and_can_be_removed(void **unused)
 {
     struct lab *lab = crowd_lab(NULL);
     struct crowd *crowd = crowd_start(lab, CROWD_MAX, "h", add_own_name, 0);
@@ -222,7 +222,7 @@ static void b30_many_adds_at_once_all_register_and_all_can_be_removed(void **unu
     free(crowd);
 }
 
-static void b31_of_many_adds_of_one_name_exactly_one_is_accepted(void **unused)
+static void exactly_one_concurrent_add_of_a_name_is_accepted(void **unused)
 {
     struct lab *lab = crowd_lab(NULL);
     struct crowd *crowd = crowd_start(lab, CROWD_MAX, "h", add_same_name, 0);
@@ -242,7 +242,7 @@ static void b31_of_many_adds_of_one_name_exactly_one_is_accepted(void **unused)
     free(crowd);
 }
 
-static void b34_of_many_removals_of_one_id_exactly_one_did_it(void **unused)
+static void exactly_one_concurrent_removal_of_an_id_succeeds(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -283,7 +283,7 @@ static void only_one_gets_in(void (*try)(struct member *), enum det_task_event_k
     before = lab_count(lab, requested, NULL);
     crowd = crowd_start(lab, 16, "o", try, 0);
     crowd_await(crowd, 15);
-    lab_tell(lab, &blocker);
+    lab_report(lab, &blocker);
     crowd_join(crowd);
     assert_int_equal(crowd_count(crowd, 0), 1);
     assert_int_equal(crowd_count(crowd, DET_ERR_BUSY), 15);
@@ -297,13 +297,13 @@ static void only_one_gets_in(void (*try)(struct member *), enum det_task_event_k
     free(crowd);
 }
 
-static void b39_a_full_intake_is_busy_for_who_tries_and_nothing_is_published(void **unused)
+static void a_nonblocking_add_to_a_full_intake_is_busy_and_publishes_nothing(void **unused)
 {
     (void)unused;
     only_one_gets_in(try_own_name, DET_TASK_EVENT_TASK_ADD_REQUESTED);
 }
 
-static void b39_who_waits_for_room_gets_in(void **unused)
+static void a_blocking_add_waits_for_room_in_the_intake(void **unused)
 {
     struct lab *lab = crowd_lab(&(struct det_tasks_options){ .intake_max = 1 });
     struct script blocker = { .acts = "b", .kind = LAB_STEP };
@@ -314,7 +314,7 @@ static void b39_who_waits_for_room_gets_in(void **unused)
     (void)unused;
     lab_await(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "blocker", 1);
     crowd = crowd_start(lab, 16, "o", add_own_name, 0);
-    lab_tell(lab, &blocker);
+    lab_report(lab, &blocker);
     crowd_join(crowd);
     assert_int_equal(crowd_count(crowd, 0), 16);
     (void)lab_end(waiter);
@@ -326,7 +326,7 @@ static void b39_who_waits_for_room_gets_in(void **unused)
     free(crowd);
 }
 
-static void b46_all_who_shut_down_get_the_same_answer(void **unused)
+static void concurrent_shutdown_calls_get_the_same_result(void **unused)
 {
     struct lab *lab = crowd_lab(&(struct det_tasks_options){ .grace = 20 * DET_MILLISECOND });
     struct script stubborn = { .acts = "s", .kind = LAB_STEP };
@@ -349,7 +349,7 @@ static void b46_all_who_shut_down_get_the_same_answer(void **unused)
     free(crowd);
 }
 
-static void b49_who_waits_for_an_end_gets_one_from_a_shutdown(void **unused)
+static void a_shutdown_ends_every_wait_for_a_task(void **unused)
 {
     struct lab *lab = crowd_lab(NULL);
     struct crowd *crowd = crowd_start(lab, 16, "h", wait_for_own_end, 0);
@@ -384,7 +384,7 @@ static int see_slot(void *user, const struct det_slot_info *info)
     return 0;
 }
 
-static void b52_many_replacements_at_once_settle_to_one_that_runs(void **unused)
+static void concurrent_replacements_leave_one_running_task(void **unused)
 {
     struct lab *lab = crowd_lab(NULL);
     struct crowd *crowd = crowd_start(lab, 50, "h", replace_own, 0);
@@ -415,7 +415,7 @@ static void b52_many_replacements_at_once_settle_to_one_that_runs(void **unused)
     free(crowd);
 }
 
-static void b54_of_many_that_are_dropped_if_busy_one_runs(void **unused)
+static void one_of_concurrent_drop_if_running_submissions_runs(void **unused)
 {
     struct lab *lab = crowd_lab(NULL);
     struct crowd *crowd = crowd_start(lab, 40, "h", drop_own, 0);
@@ -438,22 +438,22 @@ static void b54_of_many_that_are_dropped_if_busy_one_runs(void **unused)
     free(crowd);
 }
 
-static void b56_a_full_intake_is_busy_for_who_tries_to_submit(void **unused)
+static void a_nonblocking_submission_to_a_full_intake_is_busy(void **unused)
 {
     (void)unused;
     only_one_gets_in(try_submit_own, DET_TASK_EVENT_SLOT_SUBMITTED);
 }
 
 #define CROWD_CASES                                                                         \
-    cmocka_unit_test(b30_many_adds_at_once_all_register_and_all_can_be_removed),            \
-        cmocka_unit_test(b31_of_many_adds_of_one_name_exactly_one_is_accepted),             \
-        cmocka_unit_test(b34_of_many_removals_of_one_id_exactly_one_did_it),                \
-        cmocka_unit_test(b39_a_full_intake_is_busy_for_who_tries_and_nothing_is_published), \
-        cmocka_unit_test(b39_who_waits_for_room_gets_in),                                   \
-        cmocka_unit_test(b46_all_who_shut_down_get_the_same_answer),                        \
-        cmocka_unit_test(b49_who_waits_for_an_end_gets_one_from_a_shutdown),                \
-        cmocka_unit_test(b52_many_replacements_at_once_settle_to_one_that_runs),            \
-        cmocka_unit_test(b54_of_many_that_are_dropped_if_busy_one_runs),                    \
-        cmocka_unit_test(b56_a_full_intake_is_busy_for_who_tries_to_submit)
+    cmocka_unit_test(concurrent_adds_all_register_and_can_be_removed),                      \
+        cmocka_unit_test(exactly_one_concurrent_add_of_a_name_is_accepted),                 \
+        cmocka_unit_test(exactly_one_concurrent_removal_of_an_id_succeeds),                 \
+        cmocka_unit_test(a_nonblocking_add_to_a_full_intake_is_busy_and_publishes_nothing), \
+        cmocka_unit_test(a_blocking_add_waits_for_room_in_the_intake),                      \
+        cmocka_unit_test(concurrent_shutdown_calls_get_the_same_result),                    \
+        cmocka_unit_test(a_shutdown_ends_every_wait_for_a_task),                            \
+        cmocka_unit_test(concurrent_replacements_leave_one_running_task),                   \
+        cmocka_unit_test(one_of_concurrent_drop_if_running_submissions_runs),               \
+        cmocka_unit_test(a_nonblocking_submission_to_a_full_intake_is_busy)
 
 #endif

@@ -11,7 +11,7 @@ static const struct det_policy retrying = {
     .backoff = { .first = 100 * DET_MILLISECOND, .factor = 2.0, .jitter = DET_JITTER_NONE },
 };
 
-static void b01_once_and_ok_is_one_start_one_success_one_finish_one_removal(void **unused)
+static void a_task_that_runs_once_starts_finishes_and_is_removed_once(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -36,7 +36,7 @@ static void b01_once_and_ok_is_one_start_one_success_one_finish_one_removal(void
     }
 }
 
-static void b01_the_events_of_a_task_come_in_the_order_of_its_life(void **unused)
+static void the_events_of_a_task_are_in_lifecycle_order(void **unused)
 {
     static const enum det_task_event_kind order[] = {
         DET_TASK_EVENT_TASK_ADD_REQUESTED, DET_TASK_EVENT_TASK_ADDED,
@@ -61,7 +61,7 @@ static void b01_the_events_of_a_task_come_in_the_order_of_its_life(void **unused
     lab_close(lab);
 }
 
-static void b02_once_and_fail_is_one_failure_and_no_backoff(void **unused)
+static void a_task_that_runs_once_does_not_retry_a_failure(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -87,7 +87,7 @@ static void b02_once_and_fail_is_one_failure_and_no_backoff(void **unused)
     }
 }
 
-static void b02_a_failure_without_a_text_has_a_reason_too(void **unused)
+static void a_failure_without_text_gets_a_default_reason(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "p" };
@@ -99,7 +99,7 @@ static void b02_a_failure_without_a_text_has_a_reason_too(void **unused)
     lab_close(lab);
 }
 
-static void b03_two_failures_then_success_is_three_attempts_and_two_backoffs(void **unused)
+static void two_failures_and_a_success_make_three_attempts_and_two_backoffs(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -153,7 +153,7 @@ static void fatal_once(enum lab_kind kind, enum det_restart restart)
     lab_close(lab);
 }
 
-static void b04_a_fatal_failure_is_never_tried_again(void **unused)
+static void a_fatal_failure_is_not_retried(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -192,7 +192,7 @@ static void retries(enum lab_kind kind, uint32_t retries_max)
     lab_close(lab);
 }
 
-static void b05_retries_max_n_always_failing_gives_n_plus_1_attempts(void **unused)
+static void a_limit_of_n_retries_permits_n_plus_one_attempts(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -204,7 +204,7 @@ static void b05_retries_max_n_always_failing_gives_n_plus_1_attempts(void **unus
 }
 
 /* A success in between begins a new streak, and successes use nothing of it up. */
-static void b05_success_forgets_the_failures(void **unused)
+static void success_resets_the_count_of_failures(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "ffofffo" };
@@ -224,7 +224,7 @@ static void b05_success_forgets_the_failures(void **unused)
     lab_close(lab);
 }
 
-static void b06_always_without_interval_runs_at_most_once_a_millisecond(void **unused)
+static void a_repeated_task_without_interval_runs_at_most_once_a_millisecond(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -245,7 +245,7 @@ static void b06_always_without_interval_runs_at_most_once_a_millisecond(void **u
     }
 }
 
-static void b07_always_with_an_interval_says_so_between_two_runs(void **unused)
+static void a_repeated_task_reports_its_interval_between_runs(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -275,7 +275,7 @@ static void b07_always_with_an_interval_says_so_between_two_runs(void **unused)
     }
 }
 
-static void b11_no_exit_code_stays_none_and_a_negative_one_keeps_its_sign(void **unused)
+static void exit_codes_may_be_absent_or_negative(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script without = { .acts = "f" };
@@ -297,7 +297,7 @@ static void b11_no_exit_code_stays_none_and_a_negative_one_keeps_its_sign(void *
 }
 
 /* C has no panic to catch: its place is taken by work that answers what it may not. */
-static void b12_nonsense_counts_as_a_failure_and_is_tried_again(void **unused)
+static void an_invalid_result_counts_as_a_failure_and_is_retried(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -319,7 +319,7 @@ static void b12_nonsense_counts_as_a_failure_and_is_tried_again(void **unused)
     }
 }
 
-static void b13_a_task_that_lies_about_being_cancelled_is_not_run_again(void **unused)
+static void a_task_that_returns_cancelled_is_not_run_again(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -338,7 +338,7 @@ static void b13_a_task_that_lies_about_being_cancelled_is_not_run_again(void **u
     }
 }
 
-static void b13_success_after_a_cancel_is_reported_as_cancelled(void **unused)
+static void success_after_a_cancel_is_reported_as_cancelled(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -354,7 +354,7 @@ static void b13_success_after_a_cancel_is_reported_as_cancelled(void **unused)
     }
 }
 
-static void b15_a_cancel_while_it_waits_for_a_permit_is_an_end_without_a_start(void **unused)
+static void a_cancel_during_the_wait_for_a_permit_ends_without_a_start(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -369,7 +369,7 @@ static void b15_a_cancel_while_it_waits_for_a_permit_is_an_end_without_a_start(v
         lab_await(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "holder", 1);
         second = lab_add(lab, &waits, "waits", &lab_once);
         lab_settle(lab);
-        assert_string_equal(lab_look(lab, waits.id).state, "waiting");
+        assert_string_equal(lab_inspect(lab, waits.id).state, "waiting");
         assert_int_equal(det_tasks_remove(lab->tasks, waits.id), 1);
         end = lab_end(second);
         assert_int_equal(end.outcome, DET_TASK_OUTCOME_CANCELLED);
@@ -385,7 +385,7 @@ static void b15_a_cancel_while_it_waits_for_a_permit_is_an_end_without_a_start(v
     }
 }
 
-static void b16_a_cancel_in_backoff_or_between_runs_ends_it_at_once(void **unused)
+static void a_cancel_during_backoff_or_an_interval_ends_the_task_at_once(void **unused)
 {
     static const char *const acts[] = { "f", "o" };
     static const char *const states[] = { "backoff", "resting" };
@@ -404,7 +404,7 @@ static void b16_a_cancel_in_backoff_or_between_runs_ends_it_at_once(void **unuse
         lab_await(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, "one", 1);
         lab_settle(lab);
         began = lab_now(lab);
-        assert_string_equal(lab_look(lab, script.id).state, states[i]);
+        assert_string_equal(lab_inspect(lab, script.id).state, states[i]);
         assert_int_equal(det_tasks_stop(lab->tasks, script.id, DET_NEVER), 1);
         assert_int_equal(lab_end(waiter).outcome, DET_TASK_OUTCOME_CANCELLED);
         assert_int_equal(lab_now(lab), began);
@@ -450,7 +450,7 @@ static int scope_function(struct det_task_context *context, void *argument)
     return DET_ERR_CANCELLED;
 }
 
-static void b17_a_cancel_goes_down_and_never_up_and_cancelled_work_is_not_begun(void **unused)
+static void a_cancel_reaches_children_but_not_parents_and_prevents_new_work(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct scoped scoped = { 0 };
@@ -472,7 +472,7 @@ static void b17_a_cancel_goes_down_and_never_up_and_cancelled_work_is_not_begun(
     lab_close(lab);
 }
 
-static void b18_work_is_called_once_for_each_attempt(void **unused)
+static void work_is_called_once_per_attempt(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -494,24 +494,24 @@ static void b18_work_is_called_once_for_each_attempt(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(b01_once_and_ok_is_one_start_one_success_one_finish_one_removal),
-        cmocka_unit_test(b01_the_events_of_a_task_come_in_the_order_of_its_life),
-        cmocka_unit_test(b02_once_and_fail_is_one_failure_and_no_backoff),
-        cmocka_unit_test(b02_a_failure_without_a_text_has_a_reason_too),
-        cmocka_unit_test(b03_two_failures_then_success_is_three_attempts_and_two_backoffs),
-        cmocka_unit_test(b04_a_fatal_failure_is_never_tried_again),
-        cmocka_unit_test(b05_retries_max_n_always_failing_gives_n_plus_1_attempts),
-        cmocka_unit_test(b05_success_forgets_the_failures),
-        cmocka_unit_test(b06_always_without_interval_runs_at_most_once_a_millisecond),
-        cmocka_unit_test(b07_always_with_an_interval_says_so_between_two_runs),
-        cmocka_unit_test(b11_no_exit_code_stays_none_and_a_negative_one_keeps_its_sign),
-        cmocka_unit_test(b12_nonsense_counts_as_a_failure_and_is_tried_again),
-        cmocka_unit_test(b13_a_task_that_lies_about_being_cancelled_is_not_run_again),
-        cmocka_unit_test(b13_success_after_a_cancel_is_reported_as_cancelled),
-        cmocka_unit_test(b15_a_cancel_while_it_waits_for_a_permit_is_an_end_without_a_start),
-        cmocka_unit_test(b16_a_cancel_in_backoff_or_between_runs_ends_it_at_once),
-        cmocka_unit_test(b17_a_cancel_goes_down_and_never_up_and_cancelled_work_is_not_begun),
-        cmocka_unit_test(b18_work_is_called_once_for_each_attempt),
+        cmocka_unit_test(a_task_that_runs_once_starts_finishes_and_is_removed_once),
+        cmocka_unit_test(the_events_of_a_task_are_in_lifecycle_order),
+        cmocka_unit_test(a_task_that_runs_once_does_not_retry_a_failure),
+        cmocka_unit_test(a_failure_without_text_gets_a_default_reason),
+        cmocka_unit_test(two_failures_and_a_success_make_three_attempts_and_two_backoffs),
+        cmocka_unit_test(a_fatal_failure_is_not_retried),
+        cmocka_unit_test(a_limit_of_n_retries_permits_n_plus_one_attempts),
+        cmocka_unit_test(success_resets_the_count_of_failures),
+        cmocka_unit_test(a_repeated_task_without_interval_runs_at_most_once_a_millisecond),
+        cmocka_unit_test(a_repeated_task_reports_its_interval_between_runs),
+        cmocka_unit_test(exit_codes_may_be_absent_or_negative),
+        cmocka_unit_test(an_invalid_result_counts_as_a_failure_and_is_retried),
+        cmocka_unit_test(a_task_that_returns_cancelled_is_not_run_again),
+        cmocka_unit_test(success_after_a_cancel_is_reported_as_cancelled),
+        cmocka_unit_test(a_cancel_during_the_wait_for_a_permit_ends_without_a_start),
+        cmocka_unit_test(a_cancel_during_backoff_or_an_interval_ends_the_task_at_once),
+        cmocka_unit_test(a_cancel_reaches_children_but_not_parents_and_prevents_new_work),
+        cmocka_unit_test(work_is_called_once_per_attempt),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

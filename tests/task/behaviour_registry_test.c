@@ -15,7 +15,7 @@ static size_t add_failures(struct lab *lab, const char *name, enum det_rejection
     return found;
 }
 
-static void b31_a_name_that_is_taken_is_refused_and_its_body_never_runs(void **unused)
+static void a_duplicate_name_is_refused_and_its_function_does_not_run(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script first = { .acts = "h" }, second = { .acts = "o", .lab = lab };
@@ -40,7 +40,7 @@ static void b31_a_name_that_is_taken_is_refused_and_its_body_never_runs(void **u
     lab_close(lab);
 }
 
-static void b33_a_batch_with_a_duplicate_is_refused_as_a_whole(void **unused)
+static void a_batch_with_a_duplicate_is_refused_as_a_whole(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script there = { .acts = "h" }, scripts[3] = { 0 };
@@ -73,7 +73,7 @@ static void b33_a_batch_with_a_duplicate_is_refused_as_a_whole(void **unused)
     lab_close(lab);
 }
 
-static void b33_a_name_twice_in_one_batch_is_a_duplicate_too(void **unused)
+static void a_repeated_name_within_a_batch_is_a_duplicate(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script scripts[2] = { { .acts = "o", .lab = lab }, { .acts = "o", .lab = lab } };
@@ -89,7 +89,7 @@ static void b33_a_name_twice_in_one_batch_is_a_duplicate_too(void **unused)
     lab_close(lab);
 }
 
-static void b33_a_batch_of_none_needs_nothing_and_nothing_happens(void **unused)
+static void an_empty_batch_has_no_effect(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "o", .lab = lab };
@@ -111,7 +111,7 @@ static void b33_a_batch_of_none_needs_nothing_and_nothing_happens(void **unused)
     lab_close(lab);
 }
 
-static void b33_a_batch_is_admitted_before_any_of_it_starts(void **unused)
+static void a_batch_is_admitted_before_any_task_of_it_starts(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script scripts[8];
@@ -138,7 +138,7 @@ static void b33_a_batch_is_admitted_before_any_of_it_starts(void **unused)
     lab_close(lab);
 }
 
-static void b33_run_is_for_one_caller_once(void **unused)
+static void run_permits_one_call(void **unused)
 {
     struct lab *lab = lab_open(NULL);
 
@@ -148,7 +148,7 @@ static void b33_run_is_for_one_caller_once(void **unused)
     lab_close(lab);
 }
 
-static void b34_a_removed_task_is_listed_until_it_is_gone(void **unused)
+static void a_removed_task_is_listed_until_its_end(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -161,13 +161,13 @@ static void b34_a_removed_task_is_listed_until_it_is_gone(void **unused)
         assert_int_equal(det_tasks_remove(lab->tasks, script.id), 1);
         assert_int_equal(det_tasks_remove(lab->tasks, script.id), 0);
         lab_settle(lab);
-        assert_true(lab_look(lab, script.id).is_removing);
+        assert_true(lab_inspect(lab, script.id).is_removing);
         assert_int_equal(det_tasks_counts(lab->tasks).registered, 1);
         assert_int_equal(det_tasks_remove(lab->tasks, script.id), 0);
-        lab_tell(lab, &script);
+        lab_report(lab, &script);
         (void)lab_end(waiter);
         lab_settle(lab);
-        assert_false(lab_look(lab, script.id).was_found);
+        assert_false(lab_inspect(lab, script.id).was_found);
         assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_REMOVE_REQUESTED, "one"), 1);
         assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_FINISHED, "one"), 1);
         assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_REMOVED, "one"), 1);
@@ -175,7 +175,7 @@ static void b34_a_removed_task_is_listed_until_it_is_gone(void **unused)
     }
 }
 
-static void b35_a_name_is_taken_until_its_task_is_fully_removed(void **unused)
+static void a_name_is_taken_until_its_task_is_fully_removed(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -190,7 +190,7 @@ static void b35_a_name_is_taken_until_its_task_is_fully_removed(void **unused)
         lab_settle(lab);
         assert_int_equal(det_tasks_remove(lab->tasks, old.id), 1);
         assert_int_equal(det_tasks_add(lab->tasks, &spec, NULL, &id, NULL), DET_ERR_EXISTS);
-        lab_tell(lab, &old);
+        lab_report(lab, &old);
         (void)lab_end(waiter);
         assert_int_equal(det_tasks_add(lab->tasks, &spec, NULL, &id, NULL), 0);
         assert_true(id > old.id);
@@ -217,7 +217,7 @@ static void add_again(void *user, const struct det_task_end *end)
         readd->result = det_tasks_add(readd->lab->tasks, &spec, NULL, &id, NULL);
 }
 
-static void b35_in_on_end_the_name_is_free(void **unused)
+static void the_name_is_free_in_on_end(void **unused)
 {
     struct lab *lab = lab_new(1);
     struct script script = { .acts = "o", .lab = lab };
@@ -238,7 +238,7 @@ static void b35_in_on_end_the_name_is_free(void **unused)
     free(lab);
 }
 
-static void b36_an_unknown_id_is_not_removed_and_nobody_is_told_so(void **unused)
+static void the_removal_of_an_unknown_id_publishes_no_event(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     size_t before;
@@ -258,7 +258,7 @@ static void b36_an_unknown_id_is_not_removed_and_nobody_is_told_so(void **unused
     lab_close(lab);
 }
 
-static void b36_an_event_that_somebody_forged_removes_nobody(void **unused)
+static void a_forged_event_removes_no_task(void **unused)
 {
     static const enum det_task_event_kind forged[] = {
         DET_TASK_EVENT_ATTEMPT_SUCCEEDED,
@@ -278,13 +278,13 @@ static void b36_an_event_that_somebody_forged_removes_nobody(void **unused)
         det_bus_publish(det_tasks_bus(lab->tasks), &event);
         lab_settle(lab);
     }
-    assert_string_equal(lab_look(lab, script.id).state, "running");
+    assert_string_equal(lab_inspect(lab, script.id).state, "running");
     assert_int_equal(det_tasks_counts(lab->tasks).registered, 1);
     det_waiter_close(waiter);
     lab_close(lab);
 }
 
-static void b40_a_ring_of_one_and_a_slow_observer_change_no_answer(void **unused)
+static void a_slow_observer_does_not_change_results(void **unused)
 {
     for (uint32_t capacity = 1; capacity <= 2; capacity++) {
         struct lab *lab = lab_open(&(struct det_tasks_options){ .bus_capacity = capacity });
@@ -328,7 +328,7 @@ static int stop_looking(void *user, const struct det_task_info *info)
     return -4711;
 }
 
-static void b41_the_list_is_in_the_order_of_ids_and_an_id_is_on_every_event(void **unused)
+static void tasks_are_listed_by_id_and_every_event_has_an_id(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script scripts[10], again = { .acts = "o" };
@@ -362,7 +362,7 @@ static void b41_the_list_is_in_the_order_of_ids_and_an_id_is_on_every_event(void
     lab_close(lab);
 }
 
-static void b41_nothing_is_admitted_after_a_shutdown(void **unused)
+static void no_task_is_admitted_after_a_shutdown(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "o", .lab = lab };
@@ -382,7 +382,7 @@ static void b41_nothing_is_admitted_after_a_shutdown(void **unused)
     lab_close(lab);
 }
 
-static void b42_of_100_tasks_under_a_limit_of_4_exactly_4_run(void **unused)
+static void the_limit_of_concurrent_tasks_is_reached_and_not_exceeded(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -423,7 +423,7 @@ static void b42_of_100_tasks_under_a_limit_of_4_exactly_4_run(void **unused)
 }
 
 /* The permit is given back before any delay. */
-static void b42_who_backs_off_holds_no_permit(void **unused)
+static void a_task_in_backoff_holds_no_permit(void **unused)
 {
     struct lab *lab = lab_open(&(struct det_tasks_options){ .concurrent_max = 1 });
     struct script fails = { .acts = "f" }, other = { .acts = "o" };
@@ -442,22 +442,22 @@ static void b42_who_backs_off_holds_no_permit(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(b31_a_name_that_is_taken_is_refused_and_its_body_never_runs),
-        cmocka_unit_test(b33_a_batch_with_a_duplicate_is_refused_as_a_whole),
-        cmocka_unit_test(b33_a_name_twice_in_one_batch_is_a_duplicate_too),
-        cmocka_unit_test(b33_a_batch_of_none_needs_nothing_and_nothing_happens),
-        cmocka_unit_test(b33_a_batch_is_admitted_before_any_of_it_starts),
-        cmocka_unit_test(b33_run_is_for_one_caller_once),
-        cmocka_unit_test(b34_a_removed_task_is_listed_until_it_is_gone),
-        cmocka_unit_test(b35_a_name_is_taken_until_its_task_is_fully_removed),
-        cmocka_unit_test(b35_in_on_end_the_name_is_free),
-        cmocka_unit_test(b36_an_unknown_id_is_not_removed_and_nobody_is_told_so),
-        cmocka_unit_test(b36_an_event_that_somebody_forged_removes_nobody),
-        cmocka_unit_test(b40_a_ring_of_one_and_a_slow_observer_change_no_answer),
-        cmocka_unit_test(b41_the_list_is_in_the_order_of_ids_and_an_id_is_on_every_event),
-        cmocka_unit_test(b41_nothing_is_admitted_after_a_shutdown),
-        cmocka_unit_test(b42_of_100_tasks_under_a_limit_of_4_exactly_4_run),
-        cmocka_unit_test(b42_who_backs_off_holds_no_permit),
+        cmocka_unit_test(a_duplicate_name_is_refused_and_its_function_does_not_run),
+        cmocka_unit_test(a_batch_with_a_duplicate_is_refused_as_a_whole),
+        cmocka_unit_test(a_repeated_name_within_a_batch_is_a_duplicate),
+        cmocka_unit_test(an_empty_batch_has_no_effect),
+        cmocka_unit_test(a_batch_is_admitted_before_any_task_of_it_starts),
+        cmocka_unit_test(run_permits_one_call),
+        cmocka_unit_test(a_removed_task_is_listed_until_its_end),
+        cmocka_unit_test(a_name_is_taken_until_its_task_is_fully_removed),
+        cmocka_unit_test(the_name_is_free_in_on_end),
+        cmocka_unit_test(the_removal_of_an_unknown_id_publishes_no_event),
+        cmocka_unit_test(a_forged_event_removes_no_task),
+        cmocka_unit_test(a_slow_observer_does_not_change_results),
+        cmocka_unit_test(tasks_are_listed_by_id_and_every_event_has_an_id),
+        cmocka_unit_test(no_task_is_admitted_after_a_shutdown),
+        cmocka_unit_test(the_limit_of_concurrent_tasks_is_reached_and_not_exceeded),
+        cmocka_unit_test(a_task_in_backoff_holds_no_permit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ static struct det_backoff backoff_of(
     return resolved.backoff;
 }
 
-static void b19_a_backoff_doubles_until_its_max_whatever_the_exponent(void **unused)
+static void a_backoff_doubles_up_to_its_maximum_for_every_exponent(void **unused)
 {
     struct det_backoff open = backoff_of(100 * DET_MILLISECOND, DET_HOUR, 2.0, DET_JITTER_NONE);
     struct det_backoff capped = backoff_of(100 * DET_MILLISECOND, DET_SECOND, 2.0, DET_JITTER_NONE);
@@ -34,7 +34,7 @@ static void b19_a_backoff_doubles_until_its_max_whatever_the_exponent(void **unu
         assert_true(det_backoff_base(&open, i) >= det_backoff_base(&open, i - 1));
 }
 
-static void b19_what_makes_no_sense_is_refused(void **unused)
+static void an_invalid_backoff_is_refused(void **unused)
 {
     static const struct det_policy bad[] = {
         { .backoff = { .first = DET_MINUTE, .max = DET_SECOND } },
@@ -57,7 +57,7 @@ static void b19_what_makes_no_sense_is_refused(void **unused)
     }
 }
 
-static void b19_a_task_with_a_bad_policy_is_refused(void **unused)
+static void a_task_with_an_invalid_policy_is_refused(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "o", .lab = lab };
@@ -94,7 +94,7 @@ static void within(
     assert_true(least >= low && least <= high && most >= low && most <= high);
 }
 
-static void b20_each_jitter_stays_in_its_range_and_uses_all_of_it(void **unused)
+static void each_jitter_covers_its_whole_range(void **unused)
 {
     const det_time s = DET_SECOND;
     struct det_backoff full = backoff_of(s, 100 * s, 2.0, DET_JITTER_FULL);
@@ -112,7 +112,7 @@ static void b20_each_jitter_stays_in_its_range_and_uses_all_of_it(void **unused)
     within(&chain, 3, 90 * s, s, 100 * s);
 }
 
-static void b20_none_stays_none_and_small_delays_keep_to_the_floor(void **unused)
+static void jitter_keeps_zero_delays_and_the_lower_bound(void **unused)
 {
     static const enum det_jitter all[] = { DET_JITTER_NONE, DET_JITTER_FULL, DET_JITTER_EQUAL,
                                            DET_JITTER_BAND, DET_JITTER_DECORRELATED };
@@ -135,7 +135,7 @@ static void b20_none_stays_none_and_small_delays_keep_to_the_floor(void **unused
 }
 
 /* An attempt that ran long enough is no failure of the streak. */
-static void b20_a_stable_run_ends_the_streak(void **unused)
+static void a_stable_run_resets_the_backoff(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "ffhfo" };
@@ -171,7 +171,7 @@ static det_task_id add_planned(
     return script->id;
 }
 
-static void every_so_often_at_a_fixed_rate_however_long_a_run_takes(void **unused)
+static void fixed_rate_schedule_ignores_the_run_time(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -186,9 +186,9 @@ static void every_so_often_at_a_fixed_rate_however_long_a_run_takes(void **unuse
         assert_int_equal(script.runs, 10);
         for (unsigned i = 0; i < 10; i++)
             assert_int_equal(script.begun[i] - began, (i + 1) * DET_SECOND);
-        assert_string_equal(lab_look(lab, script.id).state, "running");
+        assert_string_equal(lab_inspect(lab, script.id).state, "running");
         lab_advance(lab, 500 * DET_MILLISECOND);
-        assert_string_equal(lab_look(lab, script.id).state, "resting");
+        assert_string_equal(lab_inspect(lab, script.id).state, "resting");
         assert_int_equal(det_tasks_stop(lab->tasks, script.id, DET_NEVER), 1);
         lab_close(lab);
     }
@@ -215,7 +215,7 @@ static unsigned runs_when_late(enum det_missed missed, uint64_t *ret_missed)
     return runs;
 }
 
-static void times_that_pass_while_it_runs_are_skipped_or_made_up_for(void **unused)
+static void schedule_times_during_a_run_follow_the_missed_policy(void **unused)
 {
     uint64_t missed;
 
@@ -249,7 +249,7 @@ static void a_cron_task_runs_on_the_minute_for_a_year(void **unused)
     lab_close(lab);
 }
 
-static void a_planned_task_that_fails_is_tried_again_and_then_waits_for_its_next_time(void **unused)
+static void failed_scheduled_task_retries_then_waits_for_its_schedule(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "fffo", .lab = lab };
@@ -282,7 +282,7 @@ static int see_restarts(void *user, const struct det_task_info *info)
     return 0;
 }
 
-static void waiting_for_the_first_time_is_no_restart(void **unused)
+static void waiting_for_the_first_run_is_not_a_restart(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "o" };
@@ -298,7 +298,7 @@ static void waiting_for_the_first_time_is_no_restart(void **unused)
     lab_close(lab);
 }
 
-static void a_restart_by_hand_begins_at_once_and_forgets_the_failures(void **unused)
+static void manual_restart_starts_at_once_and_resets_the_failures(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "ffff" };
@@ -311,12 +311,12 @@ static void a_restart_by_hand_begins_at_once_and_forgets_the_failures(void **unu
     det_waiter_close(lab_add(lab, &script, "one", &policy));
     lab_advance(lab, DET_HOUR);
     assert_int_equal(script.runs, 2);
-    assert_int_equal(lab_look(lab, script.id).failures, 2);
+    assert_int_equal(lab_inspect(lab, script.id).failures, 2);
     assert_int_equal(det_tasks_restart(lab->tasks, script.id), 1);
     lab_settle(lab);
     assert_int_equal(script.runs, 3);
     assert_int_equal(script.begun[2] - began, DET_HOUR);
-    assert_int_equal(lab_look(lab, script.id).failures, 1);
+    assert_int_equal(lab_inspect(lab, script.id).failures, 1);
     assert_int_equal(lab_event(lab, DET_TASK_EVENT_BACKOFF_SCHEDULED, "one", 2).delay, DET_HOUR);
     lab_close(lab);
 }
@@ -324,18 +324,18 @@ static void a_restart_by_hand_begins_at_once_and_forgets_the_failures(void **unu
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(b19_a_backoff_doubles_until_its_max_whatever_the_exponent),
-        cmocka_unit_test(b19_what_makes_no_sense_is_refused),
-        cmocka_unit_test(b19_a_task_with_a_bad_policy_is_refused),
-        cmocka_unit_test(b20_each_jitter_stays_in_its_range_and_uses_all_of_it),
-        cmocka_unit_test(b20_none_stays_none_and_small_delays_keep_to_the_floor),
-        cmocka_unit_test(b20_a_stable_run_ends_the_streak),
-        cmocka_unit_test(every_so_often_at_a_fixed_rate_however_long_a_run_takes),
-        cmocka_unit_test(times_that_pass_while_it_runs_are_skipped_or_made_up_for),
+        cmocka_unit_test(a_backoff_doubles_up_to_its_maximum_for_every_exponent),
+        cmocka_unit_test(an_invalid_backoff_is_refused),
+        cmocka_unit_test(a_task_with_an_invalid_policy_is_refused),
+        cmocka_unit_test(each_jitter_covers_its_whole_range),
+        cmocka_unit_test(jitter_keeps_zero_delays_and_the_lower_bound),
+        cmocka_unit_test(a_stable_run_resets_the_backoff),
+        cmocka_unit_test(fixed_rate_schedule_ignores_the_run_time),
+        cmocka_unit_test(schedule_times_during_a_run_follow_the_missed_policy),
         cmocka_unit_test(a_cron_task_runs_on_the_minute_for_a_year),
-        cmocka_unit_test(a_planned_task_that_fails_is_tried_again_and_then_waits_for_its_next_time),
-        cmocka_unit_test(waiting_for_the_first_time_is_no_restart),
-        cmocka_unit_test(a_restart_by_hand_begins_at_once_and_forgets_the_failures),
+        cmocka_unit_test(failed_scheduled_task_retries_then_waits_for_its_schedule),
+        cmocka_unit_test(waiting_for_the_first_run_is_not_a_restart),
+        cmocka_unit_test(manual_restart_starts_at_once_and_resets_the_failures),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

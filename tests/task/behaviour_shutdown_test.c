@@ -5,7 +5,7 @@
  * ask; and what remains when memory runs out. */
 #include "task/behaviour_test.h"
 
-static void b44_a_cooperative_shutdown_stops_all_and_says_so(void **unused)
+static void a_cooperative_shutdown_stops_all_tasks(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -40,7 +40,7 @@ static void b44_a_cooperative_shutdown_stops_all_and_says_so(void **unused)
     }
 }
 
-static void b44_nothing_to_stop_is_a_verdict_too(void **unused)
+static void a_shutdown_without_tasks_has_a_result(void **unused)
 {
     struct lab *lab = lab_open(NULL);
 
@@ -51,7 +51,7 @@ static void b44_nothing_to_stop_is_a_verdict_too(void **unused)
     lab_close(lab);
 }
 
-static void b45_a_stubborn_task_is_named_and_a_cooperative_one_is_not(void **unused)
+static void a_shutdown_names_only_tasks_that_do_not_stop(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -83,7 +83,7 @@ static void b45_a_stubborn_task_is_named_and_a_cooperative_one_is_not(void **unu
     }
 }
 
-static void b45_a_forced_step_ends_as_force_aborted_before_the_verdict(void **unused)
+static void a_forced_step_ends_before_the_result_of_the_shutdown(void **unused)
 {
     struct lab *lab = lab_open(&(struct det_tasks_options){ .grace = 200 * DET_MILLISECOND });
     struct script stubborn = { .acts = "s", .kind = LAB_STEP };
@@ -99,7 +99,7 @@ static void b45_a_forced_step_ends_as_force_aborted_before_the_verdict(void **un
     lab_close(lab);
 }
 
-static void b45_a_negative_grace_and_an_impatient_caller_force_at_once(void **unused)
+static void a_negative_grace_forces_at_once(void **unused)
 {
     (void)unused;
     for (unsigned by_call = 0; by_call < 2; by_call++) {
@@ -118,7 +118,7 @@ static void b45_a_negative_grace_and_an_impatient_caller_force_at_once(void **un
     }
 }
 
-static void b46_a_late_caller_gets_the_same_answer(void **unused)
+static void a_late_shutdown_call_gets_the_same_result(void **unused)
 {
     struct lab *lab = lab_open(&(struct det_tasks_options){ .grace = DET_SECOND });
     struct script stubborn = { .acts = "s", .kind = LAB_STEP };
@@ -140,7 +140,7 @@ static void b46_a_late_caller_gets_the_same_answer(void **unused)
     lab_close(lab);
 }
 
-static void b48_a_run_that_ends_by_itself_has_a_verdict_and_no_request(void **unused)
+static void a_run_that_ends_by_itself_has_a_result_and_no_request(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "w", .span = DET_HOUR };
@@ -155,7 +155,7 @@ static void b48_a_run_that_ends_by_itself_has_a_verdict_and_no_request(void **un
     lab_close(lab);
 }
 
-static void b48_a_run_does_not_end_between_an_owner_and_the_next(void **unused)
+static void run_does_not_end_between_owners_of_a_slot(void **unused)
 {
     (void)unused;
     for (uint64_t seed = 1; seed <= 50; seed++) {
@@ -180,7 +180,7 @@ static void b48_a_run_does_not_end_between_an_owner_and_the_next(void **unused)
 }
 
 /* With a loop of one's own, run turns it. */
-static void b48_run_turns_a_loop_that_is_given(void **unused)
+static void run_uses_the_loop_of_the_caller(void **unused)
 {
     struct lab *lab = lab_open_on_loop(NULL);
     struct script step = { .acts = "ffo", .kind = LAB_STEP }, function = { .acts = "ffo" };
@@ -195,7 +195,7 @@ static void b48_run_turns_a_loop_that_is_given(void **unused)
     lab_close(lab);
 }
 
-static void b48_begin_shutdown_on_the_loop_returns_and_on_empty_tells_the_end(void **unused)
+static void begin_shutdown_on_the_loop_returns_and_on_empty_reports_the_end(void **unused)
 {
     struct lab *lab = lab_open_on_loop(NULL);
     struct script step = { .acts = "h", .kind = LAB_STEP };
@@ -212,7 +212,7 @@ static void b48_begin_shutdown_on_the_loop_returns_and_on_empty_tells_the_end(vo
 }
 
 /* Nobody drops the last owner by accident in C: det_tasks_close() is the word for it. */
-static void b49_a_close_cancels_all_and_rejects_what_is_queued(void **unused)
+static void a_close_cancels_running_tasks_and_rejects_queued_ones(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -300,7 +300,7 @@ static int whole_life(struct det_test_memory *memory, void *argument)
     return r == DET_ERR_REFUSED || r == DET_ERR_EXISTS ? 0 : r;
 }
 
-static void without_memory_nothing_is_lost_and_every_argument_is_released_once(void **unused)
+static void allocation_failures_release_every_argument_once(void **unused)
 {
     (void)unused;
     det_test_each_failure(whole_life, NULL);
@@ -309,18 +309,18 @@ static void without_memory_nothing_is_lost_and_every_argument_is_released_once(v
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(b44_a_cooperative_shutdown_stops_all_and_says_so),
-        cmocka_unit_test(b44_nothing_to_stop_is_a_verdict_too),
-        cmocka_unit_test(b45_a_stubborn_task_is_named_and_a_cooperative_one_is_not),
-        cmocka_unit_test(b45_a_forced_step_ends_as_force_aborted_before_the_verdict),
-        cmocka_unit_test(b45_a_negative_grace_and_an_impatient_caller_force_at_once),
-        cmocka_unit_test(b46_a_late_caller_gets_the_same_answer),
-        cmocka_unit_test(b48_a_run_that_ends_by_itself_has_a_verdict_and_no_request),
-        cmocka_unit_test(b48_a_run_does_not_end_between_an_owner_and_the_next),
-        cmocka_unit_test(b48_run_turns_a_loop_that_is_given),
-        cmocka_unit_test(b48_begin_shutdown_on_the_loop_returns_and_on_empty_tells_the_end),
-        cmocka_unit_test(b49_a_close_cancels_all_and_rejects_what_is_queued),
-        cmocka_unit_test(without_memory_nothing_is_lost_and_every_argument_is_released_once),
+        cmocka_unit_test(a_cooperative_shutdown_stops_all_tasks),
+        cmocka_unit_test(a_shutdown_without_tasks_has_a_result),
+        cmocka_unit_test(a_shutdown_names_only_tasks_that_do_not_stop),
+        cmocka_unit_test(a_forced_step_ends_before_the_result_of_the_shutdown),
+        cmocka_unit_test(a_negative_grace_forces_at_once),
+        cmocka_unit_test(a_late_shutdown_call_gets_the_same_result),
+        cmocka_unit_test(a_run_that_ends_by_itself_has_a_result_and_no_request),
+        cmocka_unit_test(run_does_not_end_between_owners_of_a_slot),
+        cmocka_unit_test(run_uses_the_loop_of_the_caller),
+        cmocka_unit_test(begin_shutdown_on_the_loop_returns_and_on_empty_reports_the_end),
+        cmocka_unit_test(a_close_cancels_running_tasks_and_rejects_queued_ones),
+        cmocka_unit_test(allocation_failures_release_every_argument_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

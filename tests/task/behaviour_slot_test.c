@@ -4,7 +4,7 @@
 /* behaviour_slot_test.c - one at a time per key: every cell of the table in slot.h. */
 #include "task/behaviour_slot_test.h"
 
-static void b50_three_in_one_slot_run_one_after_the_other(void **unused)
+static void the_tasks_of_one_slot_run_one_after_the_other(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -26,17 +26,17 @@ static void b50_three_in_one_slot_run_one_after_the_other(void **unused)
             lab_settle(lab);
             for (size_t n = 0; n < 3; n++)
                 assert_int_equal(scripts[n].runs, n <= i);
-            assert_int_equal(look_at(lab, "a").owner, scripts[i].id);
-            tell_and_settle(lab, &scripts[i]);
+            assert_int_equal(inspect(lab, "a").owner, scripts[i].id);
+            report_and_settle(lab, &scripts[i]);
             assert_int_equal(lab_end_of(lab, scripts[i].id).outcome, DET_TASK_OUTCOME_COMPLETED);
         }
         assert_int_equal(lab->active_peak, 1);
-        assert_false(look_at(lab, "a").was_found);
+        assert_false(inspect(lab, "a").was_found);
         lab_close(lab);
     }
 }
 
-static void b50_distinct_slots_run_at_the_same_time(void **unused)
+static void distinct_slots_run_concurrently(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script *scripts = calloc(128, sizeof *scripts);
@@ -52,12 +52,12 @@ static void b50_distinct_slots_run_at_the_same_time(void **unused)
     assert_int_equal(lab->active, 128);
     assert_int_equal(det_tasks_counts(lab->tasks).running, 128);
     /* Without a name of its own a slot has that of its task. */
-    assert_string_equal(look_at(lab, "t77").state, "running");
+    assert_string_equal(inspect(lab, "t77").state, "running");
     lab_close(lab);
     free(scripts);
 }
 
-static void b51_a_replacement_on_an_idle_slot_is_a_plain_start(void **unused)
+static void a_replacement_on_an_idle_slot_starts_at_once(void **unused)
 {
     static const enum det_admission all[] = { DET_ADMIT_REPLACE, DET_ADMIT_REPLACE_ALL,
                                               DET_ADMIT_QUEUE, DET_ADMIT_DROP_IF_RUNNING };
@@ -69,7 +69,7 @@ static void b51_a_replacement_on_an_idle_slot_is_a_plain_start(void **unused)
 
         submit_ok(lab, "a", all[i], &script, "one");
         assert_int_equal(script.runs, 1);
-        assert_string_equal(look_at(lab, "a").state, "running");
+        assert_string_equal(inspect(lab, "a").state, "running");
         for (size_t n = 0; n < lab_count(lab, DET_TASK_EVENT_SLOT_CHANGED, "a"); n++)
             assert_null(
                 strstr(lab_event(lab, DET_TASK_EVENT_SLOT_CHANGED, "a", n).reason, "terminating"));
@@ -79,7 +79,7 @@ static void b51_a_replacement_on_an_idle_slot_is_a_plain_start(void **unused)
     }
 }
 
-static void b51_a_replacement_starts_when_the_old_one_is_gone(void **unused)
+static void a_replacement_starts_after_the_end_of_the_old_task(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script old = step_of("s"), new = step_of("s");
@@ -89,22 +89,22 @@ static void b51_a_replacement_starts_when_the_old_one_is_gone(void **unused)
     submit_ok(lab, "a", DET_ADMIT_QUEUE, &old, "old");
     changes = lab_count(lab, DET_TASK_EVENT_SLOT_CHANGED, "a");
     submit_ok(lab, "a", DET_ADMIT_REPLACE, &new, "new");
-    assert_string_equal(look_at(lab, "a").state, "terminating");
+    assert_string_equal(inspect(lab, "a").state, "terminating");
     assert_true(lab_count(lab, DET_TASK_EVENT_SLOT_CHANGED, "a") > changes);
     assert_int_equal(new.runs, 0);
-    assert_true(lab_look(lab, old.id).is_removing);
-    tell_and_settle(lab, &old);
+    assert_true(lab_inspect(lab, old.id).is_removing);
+    report_and_settle(lab, &old);
     assert_int_equal(new.runs, 1);
     assert_int_equal(lab_end_of(lab, old.id).outcome, DET_TASK_OUTCOME_CANCELLED);
     assert_true(
         lab_event(lab, DET_TASK_EVENT_TASK_REMOVED, "old", 0).sequence <
         lab_event(lab, DET_TASK_EVENT_ATTEMPT_STARTING, "new", 0).sequence);
-    assert_string_equal(look_at(lab, "a").state, "running");
+    assert_string_equal(inspect(lab, "a").state, "running");
     lab_close(lab);
 }
 
 /* Head replace: the latest wins, those behind it keep their order and their place. */
-static void b52_the_latest_replacement_wins_and_the_queue_behind_it_stays(void **unused)
+static void the_latest_replacement_wins_and_the_queue_is_kept(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script owner = step_of("s"), n = step_of("s"), a = step_of("s"), b = step_of("s"),
@@ -116,22 +116,22 @@ static void b52_the_latest_replacement_wins_and_the_queue_behind_it_stays(void *
     submit_ok(lab, "x", DET_ADMIT_QUEUE, &a, "a");
     submit_ok(lab, "x", DET_ADMIT_QUEUE, &b, "b");
     submit_ok(lab, "x", DET_ADMIT_REPLACE, &c, "c");
-    assert_int_equal(look_at(lab, "x").depth, 3);
+    assert_int_equal(inspect(lab, "x").depth, 3);
     assert_int_equal(lab_end_of(lab, n.id).outcome, DET_TASK_OUTCOME_REJECTED);
     assert_int_equal(lab_end_of(lab, n.id).rejection, DET_REJECTION_SUPERSEDED);
-    tell_and_settle(lab, &owner);
-    assert_int_equal(look_at(lab, "x").owner, c.id);
-    tell_and_settle(lab, &c);
-    assert_int_equal(look_at(lab, "x").owner, a.id);
-    tell_and_settle(lab, &a);
-    assert_int_equal(look_at(lab, "x").owner, b.id);
+    report_and_settle(lab, &owner);
+    assert_int_equal(inspect(lab, "x").owner, c.id);
+    report_and_settle(lab, &c);
+    assert_int_equal(inspect(lab, "x").owner, a.id);
+    report_and_settle(lab, &a);
+    assert_int_equal(inspect(lab, "x").owner, b.id);
     assert_int_equal(n.runs, 0);
     assert_int_equal(n.released, 1);
     assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_REMOVE_REQUESTED, "owner"), 1);
     lab_close(lab);
 }
 
-static void b52_replace_all_flushes_the_queue(void **unused)
+static void replace_all_empties_the_queue(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script owner = step_of("s"), a = step_of("s"), b = step_of("s"), c = step_of("s"),
@@ -144,18 +144,18 @@ static void b52_replace_all_flushes_the_queue(void **unused)
     submit_ok(lab, "x", DET_ADMIT_REPLACE_ALL, &c, "c");
     assert_int_equal(lab_end_of(lab, a.id).rejection, DET_REJECTION_PURGED);
     assert_int_equal(lab_end_of(lab, b.id).rejection, DET_REJECTION_PURGED);
-    assert_int_equal(look_at(lab, "x").depth, 1);
+    assert_int_equal(inspect(lab, "x").depth, 1);
     /* And again while it terminates. */
     submit_ok(lab, "x", DET_ADMIT_REPLACE_ALL, &d, "d");
     assert_int_equal(lab_end_of(lab, c.id).rejection, DET_REJECTION_PURGED);
-    tell_and_settle(lab, &owner);
-    assert_int_equal(look_at(lab, "x").owner, d.id);
-    assert_int_equal(look_at(lab, "x").depth, 0);
+    report_and_settle(lab, &owner);
+    assert_int_equal(inspect(lab, "x").owner, d.id);
+    assert_int_equal(inspect(lab, "x").depth, 0);
     assert_int_equal(a.runs + b.runs + c.runs, 0);
     lab_close(lab);
 }
 
-static void b54_drop_if_running_is_refused_when_busy_and_starts_when_idle(void **unused)
+static void drop_if_running_is_refused_when_busy_and_starts_when_idle(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script owner = step_of("s"), first = step_of("s"), second = step_of("s"),
@@ -164,11 +164,11 @@ static void b54_drop_if_running_is_refused_when_busy_and_starts_when_idle(void *
     (void)unused;
     submit_ok(lab, "a", DET_ADMIT_DROP_IF_RUNNING, &owner, "owner");
     refuse(lab, "a", DET_ADMIT_DROP_IF_RUNNING, &first, "first", DET_REJECTION_SLOT_BUSY);
-    assert_string_equal(lab_look(lab, owner.id).state, "running");
+    assert_string_equal(lab_inspect(lab, owner.id).state, "running");
     submit_ok(lab, "a", DET_ADMIT_REPLACE, &next, "next");
     refuse(lab, "a", DET_ADMIT_DROP_IF_RUNNING, &second, "second", DET_REJECTION_SLOT_BUSY);
-    tell_and_settle(lab, &owner);
-    tell_and_settle(lab, &next);
+    report_and_settle(lab, &owner);
+    report_and_settle(lab, &next);
     submit_ok(lab, "a", DET_ADMIT_DROP_IF_RUNNING, &third, "third");
     assert_int_equal(third.runs, 1);
     lab_close(lab);
@@ -192,13 +192,13 @@ static void depth_of(uint32_t limit)
     refuse(lab, "a", DET_ADMIT_QUEUE, &scripts[limit], "more", DET_REJECTION_QUEUE_FULL);
     /* A replacement is never refused for the depth. */
     submit_ok(lab, "a", DET_ADMIT_REPLACE, &last, "last");
-    assert_int_equal(look_at(lab, "a").depth, limit);
+    assert_int_equal(inspect(lab, "a").depth, limit);
     scripts[limit] = step_of("s");
     refuse(lab, "a", DET_ADMIT_QUEUE, &scripts[limit], "more", DET_REJECTION_QUEUE_FULL);
     lab_close(lab);
 }
 
-static void b55_the_depth_of_a_queue_is_a_limit_for_all_but_a_replacement(void **unused)
+static void the_queue_depth_limits_all_submissions_but_replacements(void **unused)
 {
     (void)unused;
     depth_of(1);
@@ -206,7 +206,7 @@ static void b55_the_depth_of_a_queue_is_a_limit_for_all_but_a_replacement(void *
     depth_of(10);
 }
 
-static void b55_a_slot_where_none_may_wait_still_takes_a_replacement(void **unused)
+static void a_slot_without_a_queue_accepts_a_replacement(void **unused)
 {
     struct lab *lab = lab_open(&(struct det_tasks_options){ .intake_max = 1 });
     struct script owner = step_of("s"), queued = step_of("s"), next = step_of("s"),
@@ -221,14 +221,14 @@ static void b55_a_slot_where_none_may_wait_still_takes_a_replacement(void **unus
     refuse(lab, "a", DET_ADMIT_QUEUE, &queued, "queued", DET_REJECTION_QUEUE_FULL);
     submit_ok(lab, "a", DET_ADMIT_REPLACE, &next, "next");
     submit_ok(lab, "a", DET_ADMIT_REPLACE, &latest, "latest");
-    assert_int_equal(look_at(lab, "a").depth, 1);
+    assert_int_equal(inspect(lab, "a").depth, 1);
     assert_int_equal(lab_end_of(lab, next.id).rejection, DET_REJECTION_SUPERSEDED);
-    tell_and_settle(lab, &owner);
+    report_and_settle(lab, &owner);
     assert_int_equal(latest.runs, 1);
     lab_close(lab);
 }
 
-static void b56_after_a_shutdown_a_submission_is_refused_as_closed(void **unused)
+static void a_submission_after_a_shutdown_is_refused_as_closed(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "s", .lab = lab };
@@ -253,16 +253,16 @@ static void b56_after_a_shutdown_a_submission_is_refused_as_closed(void **unused
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(b50_three_in_one_slot_run_one_after_the_other),
-        cmocka_unit_test(b50_distinct_slots_run_at_the_same_time),
-        cmocka_unit_test(b51_a_replacement_on_an_idle_slot_is_a_plain_start),
-        cmocka_unit_test(b51_a_replacement_starts_when_the_old_one_is_gone),
-        cmocka_unit_test(b52_the_latest_replacement_wins_and_the_queue_behind_it_stays),
-        cmocka_unit_test(b52_replace_all_flushes_the_queue),
-        cmocka_unit_test(b54_drop_if_running_is_refused_when_busy_and_starts_when_idle),
-        cmocka_unit_test(b55_the_depth_of_a_queue_is_a_limit_for_all_but_a_replacement),
-        cmocka_unit_test(b55_a_slot_where_none_may_wait_still_takes_a_replacement),
-        cmocka_unit_test(b56_after_a_shutdown_a_submission_is_refused_as_closed),
+        cmocka_unit_test(the_tasks_of_one_slot_run_one_after_the_other),
+        cmocka_unit_test(distinct_slots_run_concurrently),
+        cmocka_unit_test(a_replacement_on_an_idle_slot_starts_at_once),
+        cmocka_unit_test(a_replacement_starts_after_the_end_of_the_old_task),
+        cmocka_unit_test(the_latest_replacement_wins_and_the_queue_is_kept),
+        cmocka_unit_test(replace_all_empties_the_queue),
+        cmocka_unit_test(drop_if_running_is_refused_when_busy_and_starts_when_idle),
+        cmocka_unit_test(the_queue_depth_limits_all_submissions_but_replacements),
+        cmocka_unit_test(a_slot_without_a_queue_accepts_a_replacement),
+        cmocka_unit_test(a_submission_after_a_shutdown_is_refused_as_closed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 
 #include "task/behaviour_test.h"
 
-struct slot_look {
+struct slot_check {
     const char *want;
     bool was_found;
     char name[16], state[16], owner_name[16];
@@ -18,9 +18,9 @@ struct slot_look {
     char order[256];
 };
 
-static inline int look_at_slot(void *user, const struct det_slot_info *info)
+static inline int inspect_slot(void *user, const struct det_slot_info *info)
 {
-    struct slot_look *look = user;
+    struct slot_check *look = user;
     size_t used = strlen(look->order);
 
     snprintf(look->order + used, sizeof look->order - used, "%s ", info->name);
@@ -43,11 +43,11 @@ static inline int look_at_slot(void *user, const struct det_slot_info *info)
     return 0;
 }
 
-static inline struct slot_look look_at(struct lab *lab, const char *slot)
+static inline struct slot_check inspect(struct lab *lab, const char *slot)
 {
-    struct slot_look look = { .want = slot };
+    struct slot_check look = { .want = slot };
 
-    assert_int_equal(det_slots_each(lab->tasks, look_at_slot, &look), 0);
+    assert_int_equal(det_slots_each(lab->tasks, inspect_slot, &look), 0);
     return look;
 }
 
@@ -83,9 +83,9 @@ static inline void refuse(
     assert_int_equal(script->released, 1);
 }
 
-static inline void tell_and_settle(struct lab *lab, struct script *script)
+static inline void report_and_settle(struct lab *lab, struct script *script)
 {
-    lab_tell(lab, script);
+    lab_report(lab, script);
     lab_settle(lab);
 }
 

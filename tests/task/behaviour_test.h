@@ -33,7 +33,7 @@ struct script {
     enum lab_kind kind;
     int32_t exit_code;
     bool has_exit_code;
-    bool told; /* see 's' */
+    bool reported; /* see 's' */
 
     /* What happened. */
     atomic_bool overlapped; /* two attempts at the same time */
@@ -52,20 +52,20 @@ static inline int script_block(struct script *script)
     int r = 0;
 
     det_mutex_lock(lab->world, lab->mutex);
-    while (!script->told && r == 0)
+    while (!script->reported && r == 0)
         r = det_condition_wait(lab->world, lab->changed, lab->mutex, DET_NEVER);
     det_mutex_unlock(lab->world, lab->mutex);
     return r;
 }
 
-static inline bool script_was_told(struct script *script)
+static inline bool script_was_signalled(struct script *script)
 {
-    bool told;
+    bool reported;
 
     det_mutex_lock(script->lab->world, script->lab->mutex);
-    told = script->told;
+    reported = script->reported;
     det_mutex_unlock(script->lab->world, script->lab->mutex);
-    return told;
+    return reported;
 }
 
 static inline char script_act(const struct script *script, uint32_t attempt)
@@ -166,7 +166,7 @@ static inline int script_step(struct det_task_context *context, void *argument)
         return script_end(script, r);
     if (act == 'b')
         return script_end(script, script_block(script));
-    if (act == 's' && script_was_told(script))
+    if (act == 's' && script_was_signalled(script))
         return script_end(script, DET_STEP_DONE);
     if (act != 's' && det_task_is_cancelled(context)) {
         atomic_fetch_add(&script->cancels, 1);
@@ -370,10 +370,10 @@ static inline struct det_task_end lab_run(
 }
 
 /* Lets an 's' go on. */
-static inline void lab_tell(struct lab *lab, struct script *script)
+static inline void lab_report(struct lab *lab, struct script *script)
 {
     det_mutex_lock(lab->world, lab->mutex);
-    script->told = true;
+    script->reported = true;
     det_condition_broadcast(lab->world, lab->changed);
     det_mutex_unlock(lab->world, lab->mutex);
     if (script->kind == LAB_STEP)
@@ -399,16 +399,16 @@ static inline struct det_task_end lab_end_of(struct lab *lab, det_task_id id)
 }
 
 /* What one look at a task shows. */
-struct lab_look {
+struct lab_inspect {
     det_task_id id;
     char state[16];
     uint32_t attempt, failures;
     bool is_removing, was_found;
 };
 
-static inline int lab_look_at(void *user, const struct det_task_info *info)
+static inline int lab_inspect_at(void *user, const struct det_task_info *info)
 {
-    struct lab_look *look = user;
+    struct lab_inspect *look = user;
 
     look->id = info->id;
     snprintf(look->state, sizeof look->state, "%s", info->state);
@@ -419,10 +419,10 @@ static inline int lab_look_at(void *user, const struct det_task_info *info)
     return 0;
 }
 
-static inline struct lab_look lab_look(struct lab *lab, det_task_id id)
+static inline struct lab_inspect lab_inspect(struct lab *lab, det_task_id id)
 {
-    struct lab_look look = { 0 };
-    int r = det_tasks_get(lab->tasks, id, lab_look_at, &look);
+    struct lab_inspect look = { 0 };
+    int r = det_tasks_get(lab->tasks, id, lab_inspect_at, &look);
 
     assert_true(look.was_found ? r >= 0 : r == 0 || r == DET_ERR_NOT_FOUND);
     return look;

@@ -22,7 +22,7 @@ static size_t attempt_ends(struct lab *lab, const char *name)
            lab_count(lab, DET_TASK_EVENT_ATTEMPT_CANCELLED, name);
 }
 
-static void b09_an_attempt_that_takes_too_long_is_timed_out_and_tried_again(void **unused)
+static void an_attempt_that_times_out_is_retried(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -55,7 +55,7 @@ static void b09_an_attempt_that_takes_too_long_is_timed_out_and_tried_again(void
 }
 
 /* The permit is waited for before the attempt begins. */
-static void b09_waiting_for_a_permit_is_no_part_of_the_attempt(void **unused)
+static void waiting_for_a_permit_does_not_count_toward_the_timeout(void **unused)
 {
     struct lab *lab = lab_open(&(struct det_tasks_options){ .concurrent_max = 1 });
     struct script holder = { .acts = "w", .span = DET_HOUR };
@@ -72,7 +72,7 @@ static void b09_waiting_for_a_permit_is_no_part_of_the_attempt(void **unused)
     lab_close(lab);
 }
 
-static void b10_a_timeout_and_then_success_is_completed(void **unused)
+static void a_timeout_followed_by_success_completes(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -88,7 +88,7 @@ static void b10_a_timeout_and_then_success_is_completed(void **unused)
 }
 
 /* What it says after its time was over does not count. */
-static void b10_success_after_the_timeout_is_still_a_timeout(void **unused)
+static void success_after_the_timeout_counts_as_a_timeout(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -108,7 +108,7 @@ static void b10_success_after_the_timeout_is_still_a_timeout(void **unused)
     }
 }
 
-static void b10_no_timeout_means_none_also_over_a_default(void **unused)
+static void an_explicit_absence_of_timeout_overrides_the_default(void **unused)
 {
     struct det_tasks_options options = { .defaults = { .timeout = DET_SECOND } };
 
@@ -135,7 +135,7 @@ static void b10_no_timeout_means_none_also_over_a_default(void **unused)
     }
 }
 
-static void b10_a_task_that_answers_timeout_has_failed_and_was_not_timed_out(void **unused)
+static void a_task_that_returns_timeout_has_failed(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -153,7 +153,7 @@ static void b10_a_task_that_answers_timeout_has_failed_and_was_not_timed_out(voi
 }
 
 /* Who wins when both come at the same moment is nobody's promise; that one does, is. */
-static void b10_a_result_at_the_very_deadline_is_one_end_and_it_fits_the_outcome(void **unused)
+static void a_result_at_the_deadline_gives_one_consistent_end(void **unused)
 {
     (void)unused;
     for (uint64_t seed = 1; seed <= 200; seed++) {
@@ -179,7 +179,7 @@ static void b10_a_result_at_the_very_deadline_is_one_end_and_it_fits_the_outcome
 }
 
 /* A stubborn function: reported as stuck after its grace, and nothing else of it begins. */
-static void b10_no_attempt_begins_while_the_one_that_timed_out_still_lives(void **unused)
+static void the_next_attempt_waits_for_the_end_of_a_timed_out_one(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "ro", .span = DET_MINUTE };
@@ -206,7 +206,7 @@ static void b10_no_attempt_begins_while_the_one_that_timed_out_still_lives(void 
 }
 
 /* A stubborn step is dropped after its grace, and tried again. */
-static void b10_a_step_that_ignores_its_timeout_is_dropped_after_its_grace(void **unused)
+static void a_step_that_ignores_its_timeout_is_dropped_after_its_grace(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script script = { .acts = "so", .kind = LAB_STEP };
@@ -224,7 +224,7 @@ static void b10_a_step_that_ignores_its_timeout_is_dropped_after_its_grace(void 
     lab_close(lab);
 }
 
-static void b38_a_removed_step_that_does_not_stop_is_forced_after_its_grace(void **unused)
+static void a_removed_step_that_does_not_stop_is_forced_after_its_grace(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script deaf = { .acts = "s", .kind = LAB_STEP };
@@ -252,7 +252,7 @@ static void b38_a_removed_step_that_does_not_stop_is_forced_after_its_grace(void
     lab_close(lab);
 }
 
-static void b38_a_removed_function_that_does_not_stop_is_stuck_and_keeps_its_name(void **unused)
+static void a_removed_function_that_does_not_stop_is_stuck_and_keeps_its_name(void **unused)
 {
     struct lab *lab = lab_open(NULL);
     struct script deaf = { .acts = "r", .span = DET_HOUR };
@@ -279,7 +279,7 @@ static void b38_a_removed_function_that_does_not_stop_is_stuck_and_keeps_its_nam
     lab_close(lab);
 }
 
-static void b38_a_task_without_force_is_waited_for(void **unused)
+static void a_removal_without_force_waits_for_the_task(void **unused)
 {
     (void)unused;
     FOR_EACH_KIND(kind)
@@ -292,9 +292,9 @@ static void b38_a_task_without_force_is_waited_for(void **unused)
         lab_settle(lab);
         assert_int_equal(det_tasks_remove(lab->tasks, script.id), 1);
         lab_advance(lab, DET_DAY);
-        assert_true(lab_look(lab, script.id).is_removing);
+        assert_true(lab_inspect(lab, script.id).is_removing);
         assert_int_equal(lab_count(lab, DET_TASK_EVENT_TASK_STUCK, NULL), 0);
-        lab_tell(lab, &script);
+        lab_report(lab, &script);
         assert_int_equal(lab_end(waiter).outcome, DET_TASK_OUTCOME_CANCELLED);
         lab_close(lab);
     }
@@ -303,18 +303,18 @@ static void b38_a_task_without_force_is_waited_for(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(b09_an_attempt_that_takes_too_long_is_timed_out_and_tried_again),
-        cmocka_unit_test(b09_waiting_for_a_permit_is_no_part_of_the_attempt),
-        cmocka_unit_test(b10_a_timeout_and_then_success_is_completed),
-        cmocka_unit_test(b10_success_after_the_timeout_is_still_a_timeout),
-        cmocka_unit_test(b10_no_timeout_means_none_also_over_a_default),
-        cmocka_unit_test(b10_a_task_that_answers_timeout_has_failed_and_was_not_timed_out),
-        cmocka_unit_test(b10_a_result_at_the_very_deadline_is_one_end_and_it_fits_the_outcome),
-        cmocka_unit_test(b10_no_attempt_begins_while_the_one_that_timed_out_still_lives),
-        cmocka_unit_test(b10_a_step_that_ignores_its_timeout_is_dropped_after_its_grace),
-        cmocka_unit_test(b38_a_removed_step_that_does_not_stop_is_forced_after_its_grace),
-        cmocka_unit_test(b38_a_removed_function_that_does_not_stop_is_stuck_and_keeps_its_name),
-        cmocka_unit_test(b38_a_task_without_force_is_waited_for),
+        cmocka_unit_test(an_attempt_that_times_out_is_retried),
+        cmocka_unit_test(waiting_for_a_permit_does_not_count_toward_the_timeout),
+        cmocka_unit_test(a_timeout_followed_by_success_completes),
+        cmocka_unit_test(success_after_the_timeout_counts_as_a_timeout),
+        cmocka_unit_test(an_explicit_absence_of_timeout_overrides_the_default),
+        cmocka_unit_test(a_task_that_returns_timeout_has_failed),
+        cmocka_unit_test(a_result_at_the_deadline_gives_one_consistent_end),
+        cmocka_unit_test(the_next_attempt_waits_for_the_end_of_a_timed_out_one),
+        cmocka_unit_test(a_step_that_ignores_its_timeout_is_dropped_after_its_grace),
+        cmocka_unit_test(a_removed_step_that_does_not_stop_is_forced_after_its_grace),
+        cmocka_unit_test(a_removed_function_that_does_not_stop_is_stuck_and_keeps_its_name),
+        cmocka_unit_test(a_removal_without_force_waits_for_the_task),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static void begin_with(
     lab_apply(lab, LAB_PUPPET);
 }
 
-SENTENCE(nothing_is_decided_by_an_observation_that_began_before_the_action_ended)
+SENTENCE(observation_begun_before_the_action_ended_is_not_used)
 {
     struct lab lab;
 
@@ -98,7 +98,7 @@ static struct det_next end_with_two(const struct det_worker_view *view)
     return puppet.acts[PUPPET_ONE] < 2 ? do_it(PUPPET_ONE) : puppet_walk(view);
 }
 
-SENTENCE(a_stop_waits_half_of_its_grace_for_an_action_then_others_run_beside_it)
+SENTENCE(stop_waits_half_its_grace_for_a_running_action)
 {
     struct lab lab;
     det_time began;
@@ -123,11 +123,12 @@ SENTENCE(a_stop_waits_half_of_its_grace_for_an_action_then_others_run_beside_it)
     assert_int_equal(puppet.most[PUPPET_ONE], 1);
     assert_int_equal(puppet.running_most, 2);
     assert_int_equal(puppet.acts[PUPPET_ONE], 2);
-    assert_true(told_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/p", 1)->at - began < 6 * DET_SECOND);
+    assert_true(
+        reported_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/p", 1)->at - began < 6 * DET_SECOND);
     lab_close(&lab);
 }
 
-SENTENCE(a_stop_tells_an_action_that_runs_to_end)
+SENTENCE(stop_cancels_a_running_action)
 {
     struct lab lab;
 
@@ -185,11 +186,11 @@ static void many_slow_actions_block_neither_the_tick_nor_each_other(void **state
     lab_run(&lab, 200 * DET_SECOND);
     assert_int_equal(puppet.acts[PUPPET_ONE], 200);
     assert_int_equal(lab_status(&lab, "lab/p199").counts.actions_done, 1);
-    assert_int_equal(told_times(DET_WORKER_EVENT_ACTION_TIMEOUT, "lab/p199"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_ACTION_TIMEOUT, "lab/p199"), 0);
     lab_close(&lab);
 }
 
-static void a_full_queue_is_told_and_asked_again_later(void **state)
+static void full_action_queue_is_reported_and_retried(void **state)
 {
     struct lab_options options = behaviour_options(3);
     struct lab lab;
@@ -209,7 +210,7 @@ static void a_full_queue_is_told_and_asked_again_later(void **state)
     lab_close(&lab);
 }
 
-SENTENCE(the_timeout_counts_from_the_start_not_from_the_queue)
+SENTENCE(action_timeout_starts_when_the_action_does)
 {
     struct lab_options options = behaviour_options(seed);
     struct lab lab;
@@ -229,19 +230,19 @@ SENTENCE(the_timeout_counts_from_the_start_not_from_the_queue)
 SENTENCE(an_action_without_a_timeout_of_its_own_is_told_to_end_after_thirty_seconds)
 {
     struct lab lab;
-    const struct told *enqueued, *it;
+    const struct reported *enqueued, *it;
 
     begin_with(&lab, seed, want_one);
     puppet.waits = 1000 * DET_SECOND;
     lab_run(&lab, 35 * DET_SECOND);
-    enqueued = told_nth(&lab, DET_WORKER_EVENT_ACTION_ENQUEUED, "lab/p", 1);
-    it = told_nth(&lab, DET_WORKER_EVENT_ACTION_TIMEOUT, "lab/p", 1);
+    enqueued = reported_nth(&lab, DET_WORKER_EVENT_ACTION_ENQUEUED, "lab/p", 1);
+    it = reported_nth(&lab, DET_WORKER_EVENT_ACTION_TIMEOUT, "lab/p", 1);
     ASSERT_SPAN(it->at - enqueued->at, 30 * DET_SECOND);
-    it = told_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", 1);
+    it = reported_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", 1);
     ASSERT_SPAN(it->took, 30 * DET_SECOND);
     assert_int_equal(it->code, DET_ERR_TIMEOUT);
-    assert_string_equal(it->reason, "it took too long and was told to end");
-    assert_int_equal(told_times(DET_WORKER_EVENT_ACTION_STUCK, "lab/p"), 0);
+    assert_string_equal(it->reason, "the action exceeded its timeout and was cancelled");
+    assert_int_equal(reported_times(DET_WORKER_EVENT_ACTION_STUCK, "lab/p"), 0);
     lab_close(&lab);
 }
 
@@ -250,22 +251,23 @@ static struct det_next want_short(const struct det_worker_view *view)
     return view->state == PUPPET_WORKING ? do_it(PUPPET_SHORT) : puppet_walk(view);
 }
 
-SENTENCE(an_action_with_a_timeout_of_its_own_is_told_to_end_then)
+SENTENCE(action_is_cancelled_at_its_own_timeout)
 {
     struct lab lab;
-    const struct told *enqueued;
+    const struct reported *enqueued;
 
     begin_with(&lab, seed, want_short);
     puppet.waits = 1000 * DET_SECOND;
     lab_run(&lab, 5 * DET_SECOND);
-    enqueued = told_nth(&lab, DET_WORKER_EVENT_ACTION_ENQUEUED, "lab/p", 1);
+    enqueued = reported_nth(&lab, DET_WORKER_EVENT_ACTION_ENQUEUED, "lab/p", 1);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_EVENT_ACTION_TIMEOUT, "lab/p", 1)->at - enqueued->at,
+        reported_nth(&lab, DET_WORKER_EVENT_ACTION_TIMEOUT, "lab/p", 1)->at - enqueued->at,
         2 * DET_SECOND);
-    ASSERT_SPAN(told_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", 1)->took, 2 * DET_SECOND);
+    ASSERT_SPAN(
+        reported_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", 1)->took, 2 * DET_SECOND);
     puppet.waits = 1900 * DET_MILLISECOND;
     lab_run(&lab, 8 * DET_SECOND);
-    assert_true(told_times(DET_WORKER_EVENT_ACTION_COMPLETED, "lab/p") > 0);
+    assert_true(reported_times(DET_WORKER_EVENT_ACTION_COMPLETED, "lab/p") > 0);
     lab_close(&lab);
 }
 
@@ -281,15 +283,17 @@ SENTENCE(an_action_that_hangs_is_told_at_twice_and_left_behind_at_three_times_it
     lab_run(&lab, 3 * DET_SECOND);
     puppet.hangs = 0;
     lab_run(&lab, 3500 * DET_MILLISECOND);
-    began = told_nth(&lab, DET_WORKER_EVENT_ACTION_ENQUEUED, "lab/p", 1)->at;
+    began = reported_nth(&lab, DET_WORKER_EVENT_ACTION_ENQUEUED, "lab/p", 1)->at;
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_EVENT_ACTION_TIMEOUT, "lab/p", 1)->at - began, 2 * DET_SECOND);
+        reported_nth(&lab, DET_WORKER_EVENT_ACTION_TIMEOUT, "lab/p", 1)->at - began,
+        2 * DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_EVENT_ACTION_STUCK, "lab/p", 1)->at - began, 4 * DET_SECOND);
+        reported_nth(&lab, DET_WORKER_EVENT_ACTION_STUCK, "lab/p", 1)->at - began, 4 * DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_EVENT_ACTION_QUARANTINED, "lab/p", 1)->at - began,
+        reported_nth(&lab, DET_WORKER_EVENT_ACTION_QUARANTINED, "lab/p", 1)->at - began,
         6 * DET_SECOND);
-    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_ACTION_QUARANTINED, "lab/p", 1)->number, 1);
+    assert_int_equal(
+        reported_nth(&lab, DET_WORKER_EVENT_ACTION_QUARANTINED, "lab/p", 1)->number, 1);
     det_workers_summary(lab.workers, &summary);
     assert_int_equal(summary.hung, 1);
     status = lab_status(&lab, "lab/p");
@@ -304,8 +308,9 @@ SENTENCE(an_action_that_hangs_is_told_at_twice_and_left_behind_at_three_times_it
     lab_run(&lab, 3 * DET_SECOND);
     status = lab_status(&lab, "lab/p");
     lab_run(&lab, 20 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_EVENT_ACTION_LATE, "lab/p"), 1);
-    assert_string_equal(told_nth(&lab, DET_WORKER_EVENT_ACTION_LATE, "lab/p", 1)->action, "short");
+    assert_int_equal(reported_times(DET_WORKER_EVENT_ACTION_LATE, "lab/p"), 1);
+    assert_string_equal(
+        reported_nth(&lab, DET_WORKER_EVENT_ACTION_LATE, "lab/p", 1)->action, "short");
     assert_int_equal(lab_status(&lab, "lab/p").counts.actions_done, status.counts.actions_done);
     assert_int_equal(lab_status(&lab, "lab/p").counts.actions_failed, 1);
     det_workers_summary(lab.workers, &summary);
@@ -313,7 +318,7 @@ SENTENCE(an_action_that_hangs_is_told_at_twice_and_left_behind_at_three_times_it
     lab_close(&lab);
 }
 
-SENTENCE(one_that_comes_late_does_not_end_the_one_that_runs_now)
+SENTENCE(late_result_of_an_action_does_not_end_the_current_one)
 {
     struct lab lab;
     uint32_t completed;
@@ -322,20 +327,20 @@ SENTENCE(one_that_comes_late_does_not_end_the_one_that_runs_now)
     puppet.hangs = 10 * DET_SECOND;
     lab_run(&lab, 8 * DET_SECOND); /* Given up at 6 s, again after the delay: both are away. */
     assert_int_equal(puppet.running[PUPPET_SHORT], 2);
-    completed = told_times(DET_WORKER_EVENT_ACTION_COMPLETED, "lab/p");
-    while (!told_times(DET_WORKER_EVENT_ACTION_LATE, "lab/p"))
+    completed = reported_times(DET_WORKER_EVENT_ACTION_COMPLETED, "lab/p");
+    while (!reported_times(DET_WORKER_EVENT_ACTION_LATE, "lab/p"))
         lab_run(&lab, 100 * DET_MILLISECOND);
     assert_true(lab_status(&lab, "lab/p").is_action_pending);
-    assert_int_equal(told_times(DET_WORKER_EVENT_ACTION_COMPLETED, "lab/p"), completed);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_ACTION_COMPLETED, "lab/p"), completed);
     assert_int_equal(puppet.running[PUPPET_SHORT], 1);
     puppet.hangs = 0;
     lab_run(&lab, 30 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_EVENT_ACTION_LATE, "lab/p"), 2);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_ACTION_LATE, "lab/p"), 2);
     assert_true(lab_status(&lab, "lab/p").counts.actions_done > 0);
     lab_close(&lab);
 }
 
-SENTENCE(no_more_than_so_many_are_left_behind_at_the_same_time_and_others_wait)
+SENTENCE(number_of_hung_actions_is_limited_and_others_wait)
 {
     struct lab_options options = behaviour_options(seed);
     struct lab lab;
@@ -351,12 +356,12 @@ SENTENCE(no_more_than_so_many_are_left_behind_at_the_same_time_and_others_wait)
     det_workers_summary(lab.workers, &summary);
     assert_int_equal(summary.hung, 1);
     assert_int_equal(
-        told_times(DET_WORKER_EVENT_ACTION_QUARANTINED, "lab/p0") +
-            told_times(DET_WORKER_EVENT_ACTION_QUARANTINED, "lab/p1"),
+        reported_times(DET_WORKER_EVENT_ACTION_QUARANTINED, "lab/p0") +
+            reported_times(DET_WORKER_EVENT_ACTION_QUARANTINED, "lab/p1"),
         1);
     assert_int_equal(
-        told_times(DET_WORKER_EVENT_ACTION_STUCK, "lab/p0") +
-            told_times(DET_WORKER_EVENT_ACTION_STUCK, "lab/p1"),
+        reported_times(DET_WORKER_EVENT_ACTION_STUCK, "lab/p0") +
+            reported_times(DET_WORKER_EVENT_ACTION_STUCK, "lab/p1"),
         2 + (puppet.acts[PUPPET_SHORT] > 2));
     assert_true(summary.threads <= 4 + 3);
     puppet.hangs = 0;
@@ -371,21 +376,21 @@ SENTENCE(no_more_than_so_many_are_left_behind_at_the_same_time_and_others_wait)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_decided_by_an_observation_that_began_before_the_action_ended),
+        cmocka_unit_test(observation_begun_before_the_action_ended_is_not_used),
         cmocka_unit_test(next_is_not_asked_while_an_action_runs_but_the_worker_is_observed),
         cmocka_unit_test(a_collect_that_fails_at_the_gate_is_not_tried_again_at_once),
-        cmocka_unit_test(a_stop_waits_half_of_its_grace_for_an_action_then_others_run_beside_it),
-        cmocka_unit_test(a_stop_tells_an_action_that_runs_to_end),
+        cmocka_unit_test(stop_waits_half_its_grace_for_a_running_action),
+        cmocka_unit_test(stop_cancels_a_running_action),
         cmocka_unit_test(many_slow_actions_block_neither_the_tick_nor_each_other),
-        cmocka_unit_test(a_full_queue_is_told_and_asked_again_later),
-        cmocka_unit_test(the_timeout_counts_from_the_start_not_from_the_queue),
+        cmocka_unit_test(full_action_queue_is_reported_and_retried),
+        cmocka_unit_test(action_timeout_starts_when_the_action_does),
         cmocka_unit_test(
             an_action_without_a_timeout_of_its_own_is_told_to_end_after_thirty_seconds),
-        cmocka_unit_test(an_action_with_a_timeout_of_its_own_is_told_to_end_then),
+        cmocka_unit_test(action_is_cancelled_at_its_own_timeout),
         cmocka_unit_test(
             an_action_that_hangs_is_told_at_twice_and_left_behind_at_three_times_its_timeout),
-        cmocka_unit_test(one_that_comes_late_does_not_end_the_one_that_runs_now),
-        cmocka_unit_test(no_more_than_so_many_are_left_behind_at_the_same_time_and_others_wait),
+        cmocka_unit_test(late_result_of_an_action_does_not_end_the_current_one),
+        cmocka_unit_test(number_of_hung_actions_is_limited_and_others_wait),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,9 +27,9 @@ static void run_until(struct lab *lab, enum det_worker_event_kind kind, const ch
 {
     det_time end = lab_now(lab) + 10 * DET_MINUTE;
 
-    while (told_times(kind, id) < n && lab_now(lab) < end)
+    while (reported_times(kind, id) < n && lab_now(lab) < end)
         lab_run(lab, 50 * DET_MILLISECOND);
-    told_nth(lab, kind, id, n);
+    reported_nth(lab, kind, id, n);
 }
 
 static void begin(struct lab *lab, uint64_t seed)
@@ -50,11 +50,11 @@ SENTENCE(children_that_fail_too_often_open_the_circuit_of_their_parent_only)
     assert_int_equal(summary.circuits_open, 0);
     node_of("lab/a/x")->wants_restart = true;
     run_until(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1);
-    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab"), 0);
-    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/b"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/b"), 0);
     assert_true(lab_status(&lab, "lab/a").is_circuit_open);
     assert_string_equal(
-        told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1)->reason, "all is lost");
+        reported_nth(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1)->reason, "all is lost");
     lab_run(&lab, 200 * DET_MILLISECOND);
     det_workers_summary(lab.workers, &summary);
     assert_int_equal(summary.circuits_open, 1);
@@ -78,7 +78,7 @@ SENTENCE(children_that_fail_too_often_open_the_circuit_of_their_parent_only)
 SENTENCE(a_circuit_is_probed_and_heals)
 {
     struct lab lab;
-    const struct told *opened, *probed, *closed;
+    const struct reported *opened, *probed, *closed;
 
     begin(&lab, seed);
     node_of("lab/a/x")->wants_restart = true;
@@ -86,14 +86,14 @@ SENTENCE(a_circuit_is_probed_and_heals)
     node_of("lab/a/x")->wants_restart = false;
     run_until(&lab, DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a", 1);
     lab_run(&lab, 5 * DET_SECOND);
-    opened = told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1);
-    probed = told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_PROBING, "lab/a", 1);
-    closed = told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a", 1);
+    opened = reported_nth(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1);
+    probed = reported_nth(&lab, DET_WORKER_EVENT_CIRCUIT_PROBING, "lab/a", 1);
+    closed = reported_nth(&lab, DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a", 1);
     assert_int_equal(probed->number, 1);
     assert_true(probed->at - opened->at >= 4 * DET_SECOND);
     assert_true(probed->at - opened->at <= 9 * DET_SECOND);
     assert_int_equal(closed->number, (closed->at - opened->at) / DET_MILLISECOND);
-    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a"), 1);
     assert_false(lab_status(&lab, "lab/a").is_circuit_open);
     lab_assert_state(&lab, "lab", "running");
     lab_assert_state(&lab, "lab/a", "well");
@@ -109,26 +109,26 @@ SENTENCE(one_failure_while_it_is_probed_opens_it_again_for_longer)
     begin(&lab, seed);
     node_of("lab/a/x")->wants_restart = true;
     run_until(&lab, DET_WORKER_EVENT_CIRCUIT_PROBING, "lab/a", 2);
-    first = told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_PROBING, "lab/a", 1)->at -
-            told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1)->at;
-    second = told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_PROBING, "lab/a", 2)->at -
-             told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 2)->at;
-    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a"), 2);
+    first = reported_nth(&lab, DET_WORKER_EVENT_CIRCUIT_PROBING, "lab/a", 1)->at -
+            reported_nth(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1)->at;
+    second = reported_nth(&lab, DET_WORKER_EVENT_CIRCUIT_PROBING, "lab/a", 2)->at -
+             reported_nth(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 2)->at;
+    assert_int_equal(reported_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a"), 2);
     assert_true(second > first);
-    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_ESCALATED, "lab/a"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_CIRCUIT_ESCALATED, "lab/a"), 0);
     run_until(&lab, DET_WORKER_EVENT_CIRCUIT_ESCALATED, "lab/a", 1);
-    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_CIRCUIT_ESCALATED, "lab/a", 1)->number, 5);
+    assert_int_equal(reported_nth(&lab, DET_WORKER_EVENT_CIRCUIT_ESCALATED, "lab/a", 1)->number, 5);
     /* Told once, and it goes on trying. */
     run_until(&lab, DET_WORKER_EVENT_CIRCUIT_PROBING, "lab/a", 7);
-    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_ESCALATED, "lab/a"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_CIRCUIT_ESCALATED, "lab/a"), 1);
     node_of("lab/a/x")->wants_restart = false;
     lab_run(&lab, 4 * DET_MINUTE);
-    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a"), 1);
     lab_assert_state(&lab, "lab/a/x", "well");
     forest_end(&lab);
 }
 
-SENTENCE(children_of_the_root_do_not_pause_everything)
+SENTENCE(failing_children_of_the_root_do_not_pause_it)
 {
     struct lab lab;
     struct det_worker_status status;
@@ -137,7 +137,7 @@ SENTENCE(children_of_the_root_do_not_pause_everything)
     node_of("lab/b")->wants_restart = true;
     lab_apply(&lab, "children: [" NODE("a") ", " NODE("b") "]");
     lab_run(&lab, DET_MINUTE);
-    assert_true(told_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/b") > 5);
+    assert_true(reported_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/b") > 5);
     lab_assert_no_log(&lab, "circuit_breaker_opened");
     lab_assert_state(&lab, "lab/a", "well");
     status = lab_status(&lab, "lab");
@@ -162,7 +162,7 @@ SENTENCE(a_stop_passes_an_open_circuit)
     forest_end(&lab);
 }
 
-SENTENCE(one_that_is_not_wanted_any_more_goes_though_its_circuit_is_open)
+SENTENCE(removed_worker_goes_although_its_circuit_is_open)
 {
     struct lab lab;
     struct det_workers_summary summary;
@@ -181,7 +181,7 @@ SENTENCE(one_that_is_not_wanted_any_more_goes_though_its_circuit_is_open)
     forest_end(&lab);
 }
 
-SENTENCE(a_restart_by_an_order_mends_an_open_circuit)
+SENTENCE(manual_restart_closes_an_open_circuit)
 {
     struct lab lab;
 
@@ -189,7 +189,7 @@ SENTENCE(a_restart_by_an_order_mends_an_open_circuit)
     node_of("lab/a/x")->wants_restart = true;
     run_until(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a", 1);
     node_of("lab/a/x")->wants_restart = false;
-    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_RESTART), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_RESTART, NULL), 0);
     lab_run(&lab, 30 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "well");
     lab_assert_state(&lab, "lab/a/x", "well");
@@ -240,7 +240,7 @@ SENTENCE(a_circuit_inside_of_another_one_pauses_until_both_are_closed)
     begin(&lab, seed);
     node_of("lab/a/y/z")->wants_restart = true;
     run_until(&lab, DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a/y", 1);
-    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a"), 0);
     lab_assert_state(&lab, "lab/a/x", "well");
     nexts = node_of("lab/a/x")->nexts;
     lab_run(&lab, 3 * DET_SECOND);
@@ -251,8 +251,8 @@ SENTENCE(a_circuit_inside_of_another_one_pauses_until_both_are_closed)
     node_of("lab/a/x")->wants_restart = false;
     lab_run(&lab, 2 * DET_MINUTE);
     lab_assert_state(&lab, "lab/a/y/z", "well");
-    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a"), 1);
-    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a/y"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a/y"), 1);
     lab_assert_state(&lab, "lab", "running");
     forest_end(&lab);
 }
@@ -272,9 +272,9 @@ SENTENCE(a_circuit_does_not_close_over_a_child_that_is_down)
     node_of("lab/a/x")->wants_restart = false;
     lab_run(&lab, 5 * DET_MINUTE);
     assert_string_equal(lab_status(&lab, "lab/a/x").life, "down");
-    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a"), 0);
     lab_assert_state(&lab, "lab", "degraded");
-    assert_int_equal(det_workers_order(lab.workers, "lab/a/x", DET_WORKER_ORDER_RESTART), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a/x", DET_WORKER_ORDER_RESTART, NULL), 0);
     run_until(&lab, DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a", 1);
     lab_assert_state(&lab, "lab/a/x", "well");
     lab_run(&lab, DET_SECOND);
@@ -292,16 +292,16 @@ SENTENCE(a_circuit_does_not_close_before_those_below_were_observed)
     node_of("lab/a/x")->wants_restart = false;
     run_until(&lab, DET_WORKER_EVENT_RESTART_DONE, "lab/a/x", 1);
     node_of("lab/a/x")->collect_error = DET_ERR_IO;
-    assert_int_equal(det_workers_order(lab.workers, "lab/a/x", DET_WORKER_ORDER_RESTART), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a/x", DET_WORKER_ORDER_RESTART, NULL), 0);
     run_until(&lab, DET_WORKER_EVENT_CIRCUIT_PROBING, "lab/a", 1);
     lab_run(&lab, 9500 * DET_MILLISECOND);
-    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a"), 0);
     node_of("lab/a/x")->collect_error = 0;
     run_until(&lab, DET_WORKER_EVENT_CIRCUIT_CLOSED, "lab/a", 1);
     forest_end(&lab);
 }
 
-SENTENCE(the_health_of_a_subtree_counts_descendants_that_are_down)
+SENTENCE(subtree_health_includes_descendants_that_are_down)
 {
     struct lab_options options = circuit_options(seed);
     struct lab lab;
@@ -321,14 +321,15 @@ SENTENCE(the_health_of_a_subtree_counts_descendants_that_are_down)
     assert_int_equal(node_of("lab/a")->view.unhealthy, 1);
     assert_int_equal(node_of("lab/b")->view.down, 0);
     node_of("lab/a/y/z")->wants_restart = false;
-    assert_int_equal(det_workers_order(lab.workers, "lab/a/y/z", DET_WORKER_ORDER_RESTART), 0);
+    assert_int_equal(
+        det_workers_order(lab.workers, "lab/a/y/z", DET_WORKER_ORDER_RESTART, NULL), 0);
     lab_run(&lab, 5 * DET_MINUTE);
     assert_string_equal(lab_status(&lab, "lab").reason, "2 of 2 are healthy");
     assert_int_equal(node_of("lab/a")->view.healthy, 2);
     forest_end(&lab);
 }
 
-SENTENCE(one_that_is_removed_while_it_is_down_is_not_counted_any_more)
+SENTENCE(worker_removed_while_down_is_no_longer_counted)
 {
     struct lab_options options = circuit_options(seed);
     struct lab lab;
@@ -353,17 +354,17 @@ int main(void)
         cmocka_unit_test(children_that_fail_too_often_open_the_circuit_of_their_parent_only),
         cmocka_unit_test(a_circuit_is_probed_and_heals),
         cmocka_unit_test(one_failure_while_it_is_probed_opens_it_again_for_longer),
-        cmocka_unit_test(children_of_the_root_do_not_pause_everything),
+        cmocka_unit_test(failing_children_of_the_root_do_not_pause_it),
         cmocka_unit_test(a_stop_passes_an_open_circuit),
-        cmocka_unit_test(one_that_is_not_wanted_any_more_goes_though_its_circuit_is_open),
-        cmocka_unit_test(a_restart_by_an_order_mends_an_open_circuit),
+        cmocka_unit_test(removed_worker_goes_although_its_circuit_is_open),
+        cmocka_unit_test(manual_restart_closes_an_open_circuit),
         cmocka_unit_test(children_that_cannot_be_opened_open_the_circuit_too),
         cmocka_unit_test(failures_that_are_rare_do_not_open_a_circuit),
         cmocka_unit_test(a_circuit_inside_of_another_one_pauses_until_both_are_closed),
         cmocka_unit_test(a_circuit_does_not_close_over_a_child_that_is_down),
         cmocka_unit_test(a_circuit_does_not_close_before_those_below_were_observed),
-        cmocka_unit_test(the_health_of_a_subtree_counts_descendants_that_are_down),
-        cmocka_unit_test(one_that_is_removed_while_it_is_down_is_not_counted_any_more),
+        cmocka_unit_test(subtree_health_includes_descendants_that_are_down),
+        cmocka_unit_test(worker_removed_while_down_is_no_longer_counted),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

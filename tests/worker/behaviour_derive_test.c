@@ -48,11 +48,11 @@ SENTENCE(a_config_is_derived_once_and_again_only_when_it_changes)
     lab_apply(&lab, LAB_LINK);
     lab_run(&lab, 5 * DET_SECOND);
     assert_int_equal(lab.plant.derives, 1);
-    assert_int_equal(told_times(DET_WORKER_EVENT_DERIVED, "lab/a"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_DERIVED, "lab/a"), 1);
     lab_apply(&lab, link_with_port(2));
     lab_run(&lab, 5 * DET_SECOND);
     assert_int_equal(lab.plant.derives, 2);
-    assert_int_equal(told_times(DET_WORKER_EVENT_DERIVED, "lab/a"), 2);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_DERIVED, "lab/a"), 2);
     assert_int_equal(lab.plant.port, 2);
     lab_assert_state(&lab, "lab/a", "up");
     assert_int_equal(lab.plant.opened, 1);
@@ -63,7 +63,7 @@ SENTENCE(a_config_is_derived_once_and_again_only_when_it_changes)
     "variables: {PORT: " #value ", OTHER: 1}\n" \
     "children: [{name: a, kind: link, config: {host: h, port: \"{{ .PORT }}\"}}]"
 
-SENTENCE(a_variable_or_a_global_that_changes_is_derived_anew)
+SENTENCE(changed_variable_or_global_derives_again)
 {
     struct lab_options options = behaviour_options(seed);
     struct lab lab;
@@ -82,7 +82,7 @@ SENTENCE(a_variable_or_a_global_that_changes_is_derived_anew)
     assert_int_equal(det_workers_set_globals(lab.workers, "{name: y}", NULL), 0);
     lab_run(&lab, 5 * DET_SECOND);
     assert_int_equal(lab.plant.derives, 4);
-    assert_int_equal(told_times(DET_WORKER_EVENT_DERIVED, "lab/a"), 4);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_DERIVED, "lab/a"), 4);
     assert_int_equal(det_workers_set_globals(lab.workers, "{name: y}", NULL), 0);
     lab_run(&lab, 5 * DET_SECOND);
     assert_int_equal(lab.plant.derives, 4);
@@ -95,7 +95,7 @@ static void watch_recorded(const struct det_worker_event *event)
 {
     char text[32];
 
-    watch_told(event);
+    watch_reported(event);
     if (event->kind != DET_WORKER_EVENT_DERIVED || strcmp(event->identity->id, "lab/a") != 0)
         return;
     snprintf(text, sizeof text, "\"port\":%u", watched->plant.derives);
@@ -103,7 +103,7 @@ static void watch_recorded(const struct det_worker_event *event)
         was_early = true;
 }
 
-SENTENCE(a_desired_state_is_on_record_before_it_counts)
+SENTENCE(desired_state_is_recorded_before_it_is_used)
 {
     struct lab_options options = behaviour_options(seed);
     struct lab lab;
@@ -118,12 +118,12 @@ SENTENCE(a_desired_state_is_on_record_before_it_counts)
         lab_run(&lab, 3 * DET_SECOND);
         assert_int_equal(lab.plant.port, port);
     }
-    assert_int_equal(told_times(DET_WORKER_EVENT_DERIVED, "lab/a"), 4);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_DERIVED, "lab/a"), 4);
     assert_false(was_early);
     lab_close(&lab);
 }
 
-SENTENCE(a_config_that_is_refused_leaves_the_last_good_one_and_the_worker_says_so)
+SENTENCE(refused_config_keeps_the_last_good_one_and_degrades)
 {
     struct lab lab;
     struct det_worker_status status;
@@ -136,7 +136,7 @@ SENTENCE(a_config_that_is_refused_leaves_the_last_good_one_and_the_worker_says_s
     derives = lab.plant.derives;
     lab_run(&lab, 30 * DET_SECOND);
     assert_int_equal(lab.plant.derives, derives);
-    assert_int_equal(told_times(DET_WORKER_EVENT_DERIVE_FAILED, "lab/a"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_DERIVE_FAILED, "lab/a"), 1);
     status = lab_status(&lab, "lab/a");
     assert_non_null(strstr(status.degraded_by, "port 666 is not for us"));
     assert_string_equal(status.state, "up");
@@ -158,7 +158,7 @@ SENTENCE(a_config_that_is_refused_leaves_the_last_good_one_and_the_worker_says_s
     lab_close(&lab);
 }
 
-SENTENCE(back_to_the_last_good_config_is_well_again)
+SENTENCE(return_to_the_last_good_config_ends_the_degradation)
 {
     struct lab lab;
 
@@ -173,7 +173,7 @@ SENTENCE(back_to_the_last_good_config_is_well_again)
     lab_close(&lab);
 }
 
-SENTENCE(a_wrong_config_keeps_nobody_from_stopping_and_no_sibling_from_running)
+SENTENCE(wrong_config_blocks_neither_stop_nor_siblings)
 {
     struct lab lab;
     det_time began;
@@ -265,7 +265,7 @@ SENTENCE(a_collector_that_is_unresponsive_is_given_up_though_nothing_can_be_reco
     fault = DET_ERR_IO;
     lab.plant.collect_error = DET_ERR_IO;
     lab_run(&lab, 50 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a"), 1);
     assert_string_equal(lab_status(&lab, "lab/a").life, "down");
     fault = 0;
     lab_run(&lab, 5 * DET_SECOND);
@@ -273,14 +273,14 @@ SENTENCE(a_collector_that_is_unresponsive_is_given_up_though_nothing_can_be_reco
     lab_close(&lab);
 }
 
-SENTENCE(an_order_to_rest_survives_a_new_desired_state)
+SENTENCE(disable_order_survives_a_new_desired_state)
 {
     struct lab_options options = behaviour_options(seed);
     struct lab lab;
 
     options.store = "memory:";
     behaviour_begin(&lab, options, LAB_LINK, 3 * DET_SECOND);
-    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_DISABLE), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_DISABLE, NULL), 0);
     lab_run(&lab, 3 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "stopped");
     assert_true(is_recorded(&lab, "lab/a", DET_DOCUMENT_DESIRED, "\"disabled\":true"));
@@ -290,14 +290,14 @@ SENTENCE(an_order_to_rest_survives_a_new_desired_state)
     assert_true(lab_status(&lab, "lab/a").is_disabled);
     assert_true(is_recorded(&lab, "lab/a", DET_DOCUMENT_DESIRED, "\"disabled\":true"));
     assert_true(is_recorded(&lab, "lab/a", DET_DOCUMENT_DESIRED, "\"port\":5"));
-    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_ENABLE), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_ENABLE, NULL), 0);
     lab_run(&lab, 3 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "up");
     assert_int_equal(lab.plant.port, 5);
     lab_close(&lab);
 }
 
-SENTENCE(what_is_on_record_of_a_worker_is_what_it_is)
+SENTENCE(recorded_documents_match_the_worker)
 {
     struct lab_options options = behaviour_options(seed);
     struct lab lab;
@@ -336,7 +336,7 @@ SENTENCE(metrics_of_actions_are_shown_and_counters_grow_over_restarts)
     text = show(&lab, "lab/a", &size);
     assert_non_null(strstr(text, "\"connects\":1"));
     det_free(NULL, text, size + 1);
-    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_RESTART), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_RESTART, NULL), 0);
     lab_run(&lab, 8 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "up");
     text = show(&lab, "lab/a", &size);
@@ -373,18 +373,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_config_is_derived_once_and_again_only_when_it_changes),
-        cmocka_unit_test(a_variable_or_a_global_that_changes_is_derived_anew),
-        cmocka_unit_test(a_desired_state_is_on_record_before_it_counts),
-        cmocka_unit_test(a_config_that_is_refused_leaves_the_last_good_one_and_the_worker_says_so),
-        cmocka_unit_test(back_to_the_last_good_config_is_well_again),
-        cmocka_unit_test(a_wrong_config_keeps_nobody_from_stopping_and_no_sibling_from_running),
+        cmocka_unit_test(changed_variable_or_global_derives_again),
+        cmocka_unit_test(desired_state_is_recorded_before_it_is_used),
+        cmocka_unit_test(refused_config_keeps_the_last_good_one_and_degrades),
+        cmocka_unit_test(return_to_the_last_good_config_ends_the_degradation),
+        cmocka_unit_test(wrong_config_blocks_neither_stop_nor_siblings),
         cmocka_unit_test(a_request_to_stop_survives_a_new_desired_state),
         cmocka_unit_test(
             a_request_to_stop_counts_though_it_cannot_be_recorded_and_is_recorded_at_last),
         cmocka_unit_test(
             a_collector_that_is_unresponsive_is_given_up_though_nothing_can_be_recorded),
-        cmocka_unit_test(an_order_to_rest_survives_a_new_desired_state),
-        cmocka_unit_test(what_is_on_record_of_a_worker_is_what_it_is),
+        cmocka_unit_test(disable_order_survives_a_new_desired_state),
+        cmocka_unit_test(recorded_documents_match_the_worker),
         cmocka_unit_test(metrics_of_actions_are_shown_and_counters_grow_over_restarts),
         cmocka_unit_test(the_history_has_ends_of_actions_and_changes_of_state_newest_first),
     };

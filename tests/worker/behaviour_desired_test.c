@@ -11,7 +11,7 @@ static void assert_host(struct lab *lab, const char *id, const char *host)
     assert_string_equal(node_of(id)->host, host);
 }
 
-SENTENCE(variables_go_down_the_tree_and_the_nearest_one_counts)
+SENTENCE(nearest_variable_up_the_tree_is_used)
 {
     struct lab lab;
 
@@ -91,7 +91,7 @@ SENTENCE(globals_are_seen_everywhere_and_may_change)
     forest_end(&lab);
 }
 
-SENTENCE(no_globals_at_all_are_fine_where_nobody_asks)
+SENTENCE(missing_globals_matter_only_where_they_are_used)
 {
     struct lab lab;
 
@@ -179,7 +179,7 @@ SENTENCE(children_of_a_kind_have_the_variables_of_their_parent_and_their_own)
 
 /* What is wrong in each, and what must be said. */
 static const struct {
-    const char *config, *said;
+    const char *config, *printed;
 } wrong[] = {
     { "{host: \"{{ .MISSING }}\"}", "MISSING" },
     { "{host: \"{{ .MAP.deep }}\"}", "deep" },
@@ -193,7 +193,7 @@ static const struct {
     { "\"a: b: c\"", "" },
 };
 
-SENTENCE(a_config_that_is_wrong_leaves_the_last_good_one_and_says_why)
+SENTENCE(wrong_config_keeps_the_last_good_one_with_a_reason)
 {
     struct lab lab;
     struct det_worker_status status;
@@ -213,7 +213,7 @@ SENTENCE(a_config_that_is_wrong_leaves_the_last_good_one_and_says_why)
         lab_apply(&lab, yaml);
         assert_host(&lab, "lab/a", "good");
         status = lab_status(&lab, "lab/a");
-        if (!status.degraded_by[0] || !strstr(status.degraded_by, wrong[i].said))
+        if (!status.degraded_by[0] || !strstr(status.degraded_by, wrong[i].printed))
             fail_msg("%s: %s", wrong[i].config, status.degraded_by);
         assert_string_equal(status.state, "well");
         lab_assert_state(&lab, "lab/b", "well");
@@ -221,8 +221,8 @@ SENTENCE(a_config_that_is_wrong_leaves_the_last_good_one_and_says_why)
     }
     /* Seen by the parent, and told once each. */
     assert_true(
-        told_times(DET_WORKER_EVENT_DERIVE_FAILED, "lab/a") +
-            told_times(DET_WORKER_EVENT_TEMPLATE_FAILED, "lab/a") ==
+        reported_times(DET_WORKER_EVENT_DERIVE_FAILED, "lab/a") +
+            reported_times(DET_WORKER_EVENT_TEMPLATE_FAILED, "lab/a") ==
         sizeof wrong / sizeof wrong[0]);
     assert_int_equal(lab_status(&lab, "lab").child_count, 2);
     lab_apply(&lab, "children: [{name: a, kind: node, config: {host: better, port: 2}}]");
@@ -232,7 +232,7 @@ SENTENCE(a_config_that_is_wrong_leaves_the_last_good_one_and_says_why)
     forest_end(&lab);
 }
 
-SENTENCE(no_config_and_an_empty_template_are_fine)
+SENTENCE(absent_config_and_empty_template_are_accepted)
 {
     struct lab lab;
 
@@ -249,7 +249,7 @@ SENTENCE(no_config_and_an_empty_template_are_fine)
     forest_end(&lab);
 }
 
-SENTENCE(what_is_the_same_is_not_derived_again)
+SENTENCE(unchanged_config_is_not_derived_again)
 {
     struct lab lab;
     uint32_t derives;
@@ -267,11 +267,11 @@ SENTENCE(what_is_the_same_is_not_derived_again)
     lab_apply(&lab, "children: [" NODE("z") ", " NODE_OVER("a", NODE("b")) "]");
     lab_run(&lab, DET_SECOND);
     assert_int_equal(node_of("lab/a/b")->derives, derives);
-    assert_int_equal(told_times(DET_WORKER_EVENT_DERIVED, "lab/a/b"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_DERIVED, "lab/a/b"), 1);
     forest_end(&lab);
 }
 
-SENTENCE(a_config_that_changes_while_an_action_runs_counts_for_the_next_one)
+SENTENCE(config_changed_during_an_action_applies_to_the_next)
 {
     struct lab lab;
 
@@ -293,7 +293,7 @@ SENTENCE(a_config_that_changes_while_an_action_runs_counts_for_the_next_one)
     forest_end(&lab);
 }
 
-SENTENCE(all_that_is_said_at_once_is_taken_in_one_piece_or_not_at_all)
+SENTENCE(spec_is_applied_completely_or_not_at_all)
 {
     static const char *const bad[] = {
         "children: [{name: a}]",
@@ -332,17 +332,17 @@ SENTENCE(all_that_is_said_at_once_is_taken_in_one_piece_or_not_at_all)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(variables_go_down_the_tree_and_the_nearest_one_counts),
+        cmocka_unit_test(nearest_variable_up_the_tree_is_used),
         cmocka_unit_test(globals_are_seen_everywhere_and_may_change),
-        cmocka_unit_test(no_globals_at_all_are_fine_where_nobody_asks),
+        cmocka_unit_test(missing_globals_matter_only_where_they_are_used),
         cmocka_unit_test(a_location_goes_down_the_tree_level_by_level),
         cmocka_unit_test(a_worker_knows_its_id_and_that_of_its_parent),
         cmocka_unit_test(children_of_a_kind_have_the_variables_of_their_parent_and_their_own),
-        cmocka_unit_test(a_config_that_is_wrong_leaves_the_last_good_one_and_says_why),
-        cmocka_unit_test(no_config_and_an_empty_template_are_fine),
-        cmocka_unit_test(what_is_the_same_is_not_derived_again),
-        cmocka_unit_test(a_config_that_changes_while_an_action_runs_counts_for_the_next_one),
-        cmocka_unit_test(all_that_is_said_at_once_is_taken_in_one_piece_or_not_at_all),
+        cmocka_unit_test(wrong_config_keeps_the_last_good_one_with_a_reason),
+        cmocka_unit_test(absent_config_and_empty_template_are_accepted),
+        cmocka_unit_test(unchanged_config_is_not_derived_again),
+        cmocka_unit_test(config_changed_during_an_action_applies_to_the_next),
+        cmocka_unit_test(spec_is_applied_completely_or_not_at_all),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

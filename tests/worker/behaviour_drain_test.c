@@ -70,7 +70,7 @@ SENTENCE(siblings_stop_at_the_same_time)
     forest_end(&lab);
 }
 
-SENTENCE(a_level_that_is_stuck_is_taken_down_with_its_own_budget)
+SENTENCE(stuck_level_is_stopped_by_its_own_budget)
 {
     struct det_error error;
     struct lab lab;
@@ -84,7 +84,7 @@ SENTENCE(a_level_that_is_stuck_is_taken_down_with_its_own_budget)
     /* Its own level and the one below it. */
     assert_true(took >= 5 * DET_SECOND && took <= 13 * DET_SECOND);
     assert_non_null(strstr(error.text, "lab(application)/a(node)/b(node)"));
-    assert_int_equal(told_times(DET_WORKER_EVENT_STOP_TIMEOUT, "lab/a/b"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_STOP_TIMEOUT, "lab/a/b"), 1);
     /* Nobody else had to be. */
     assert_int_equal(lab_count(&lab, "graceful_shutdown_timeout"), 1);
     assert_false(node_of("lab/a/b/c")->is_up);
@@ -108,15 +108,17 @@ SENTENCE(two_stuck_levels_each_have_their_own_budget)
     stop_takes(&lab, DET_ERR_TIMEOUT, &error);
     assert_non_null(strstr(error.text, "c(node)"));
     assert_true(
-        told_nth(&lab, DET_WORKER_EVENT_STOP_TIMEOUT, "lab/a/b/c", 1)->at - begin < 6 * DET_SECOND);
+        reported_nth(&lab, DET_WORKER_EVENT_STOP_TIMEOUT, "lab/a/b/c", 1)->at - begin <
+        6 * DET_SECOND);
     assert_true(
-        told_nth(&lab, DET_WORKER_EVENT_STOP_TIMEOUT, "lab/a", 1)->at - begin >= 14 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_EVENT_STOP_TIMEOUT, "lab/a/b"), 0);
-    assert_int_equal(told_times(DET_WORKER_EVENT_STOP_TIMEOUT, "lab/e"), 0);
+        reported_nth(&lab, DET_WORKER_EVENT_STOP_TIMEOUT, "lab/a", 1)->at - begin >=
+        14 * DET_SECOND);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_STOP_TIMEOUT, "lab/a/b"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_STOP_TIMEOUT, "lab/e"), 0);
     forest_end(&lab);
 }
 
-SENTENCE(one_in_the_middle_of_an_action_stops)
+SENTENCE(worker_stops_during_an_action)
 {
     struct det_error error;
     struct lab lab;
@@ -222,7 +224,7 @@ SENTENCE(a_close_that_hangs_does_not_keep_the_stop_for_ever)
     forest_end(&lab);
 }
 
-SENTENCE(a_second_request_takes_down_at_once_what_is_left)
+SENTENCE(second_stop_request_ends_the_rest_at_once)
 {
     struct lab lab;
     det_time begin;
@@ -237,7 +239,7 @@ SENTENCE(a_second_request_takes_down_at_once_what_is_left)
     det_workers_cancel(lab.workers);
     lab_run(&lab, DET_SECOND);
     assert_true(lab_has(&lab, "lab/a/b"));
-    assert_int_equal(told_times(DET_WORKER_EVENT_STOP_FORCED, "lab"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_STOP_FORCED, "lab"), 0);
     det_workers_cancel(lab.workers);
     assert_int_equal(det_workers_stop(lab.workers, NULL), DET_ERR_TIMEOUT);
     assert_true(lab_now(&lab) - begin < 2 * DET_SECOND);
@@ -245,7 +247,7 @@ SENTENCE(a_second_request_takes_down_at_once_what_is_left)
     forest_end(&lab);
 }
 
-SENTENCE(one_that_wanted_to_begin_anew_goes_when_all_stop)
+SENTENCE(worker_awaiting_a_restart_stops_with_the_tree)
 {
     struct det_error error;
     struct lab lab;
@@ -280,7 +282,7 @@ SENTENCE(a_wrong_config_does_not_keep_a_worker_from_stopping)
     forest_end(&lab);
 }
 
-SENTENCE(what_could_not_be_opened_or_waits_does_not_keep_the_stop)
+SENTENCE(worker_that_failed_to_open_does_not_delay_the_stop)
 {
     struct det_error error;
     struct lab lab;
@@ -315,18 +317,18 @@ int main(void)
         cmocka_unit_test(a_clean_stop_of_what_has_nothing_to_end_takes_less_than_half_a_second),
         cmocka_unit_test(three_levels_stop_within_the_grace_without_warnings),
         cmocka_unit_test(siblings_stop_at_the_same_time),
-        cmocka_unit_test(a_level_that_is_stuck_is_taken_down_with_its_own_budget),
+        cmocka_unit_test(stuck_level_is_stopped_by_its_own_budget),
         cmocka_unit_test(two_stuck_levels_each_have_their_own_budget),
-        cmocka_unit_test(one_in_the_middle_of_an_action_stops),
+        cmocka_unit_test(worker_stops_during_an_action),
         cmocka_unit_test(an_action_that_hangs_does_not_keep_the_stop_for_ever),
         cmocka_unit_test(a_collect_that_hangs_does_not_keep_the_stop_for_ever),
         cmocka_unit_test(a_collect_that_fails_does_not_keep_the_stop_for_ever),
         cmocka_unit_test(an_open_that_hangs_does_not_keep_the_stop_for_ever),
         cmocka_unit_test(a_close_that_hangs_does_not_keep_the_stop_for_ever),
-        cmocka_unit_test(a_second_request_takes_down_at_once_what_is_left),
-        cmocka_unit_test(one_that_wanted_to_begin_anew_goes_when_all_stop),
+        cmocka_unit_test(second_stop_request_ends_the_rest_at_once),
+        cmocka_unit_test(worker_awaiting_a_restart_stops_with_the_tree),
         cmocka_unit_test(a_wrong_config_does_not_keep_a_worker_from_stopping),
-        cmocka_unit_test(what_could_not_be_opened_or_waits_does_not_keep_the_stop),
+        cmocka_unit_test(worker_that_failed_to_open_does_not_delay_the_stop),
         cmocka_unit_test(a_stop_at_any_moment_of_the_begin_is_clean),
     };
 

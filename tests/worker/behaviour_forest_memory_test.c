@@ -50,7 +50,7 @@ static bool is_in(struct lab *lab, const char *id, const char *state)
 {
     struct det_worker_status status;
 
-    return det_workers_get(lab->workers, id, &status, NULL, NULL) == 0 &&
+    return det_workers_get(lab->workers, id, NULL, &status, NULL, NULL) == 0 &&
            !strcmp(status.state, state);
 }
 
@@ -62,7 +62,7 @@ static bool is_as_wanted(struct lab *lab)
            !strcmp(node_of("lab/h")->host, "own") && !strcmp(node_of("lab/a/one")->host, "v");
 }
 
-static int say_again(struct lab *lab)
+static int print_again(struct lab *lab)
 {
     int r = det_workers_apply(lab->workers, YAML, NULL);
 
@@ -90,8 +90,8 @@ static bool run_with_failure(uint64_t number, bool is_sticky)
     det_test_memory_fail(&memory, number, is_sticky);
     live(&lab);
     has_failed = det_test_memory_fail(&memory, 0, false);
-    told_count = 0;
-    assert_int_equal(say_again(&lab), 0);
+    reported_count = 0;
+    assert_int_equal(print_again(&lab), 0);
     for (int i = 0; i < 40 && !is_as_wanted(&lab); i++)
         lab_run(&lab, 5 * DET_SECOND);
     if (!is_as_wanted(&lab))
@@ -102,7 +102,7 @@ static bool run_with_failure(uint64_t number, bool is_sticky)
     return has_failed;
 }
 
-static void each_want_of_memory_passes(void **state)
+static void worker_tree_survives_every_failed_allocation(void **state)
 {
     (void)state;
     for (uint64_t number = 1; run_with_failure(number, false); number += 3)
@@ -114,7 +114,7 @@ static void each_want_of_memory_passes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_want_of_memory_passes),
+        cmocka_unit_test(worker_tree_survives_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,7 +134,7 @@ static void delete (struct lab *lab, struct wanted *wanted, unsigned place)
                 wanted->is_by_hand[i] = false;
 }
 
-static void trouble(struct lab *lab, struct node *node)
+static void incident(struct lab *lab, struct node *node)
 {
     switch (det_sim_random_below(lab->sim, 12)) {
     case 8:
@@ -209,7 +209,7 @@ static void step(struct lab *lab, struct wanted *wanted)
         delete (lab, wanted, place);
         break;
     case 6:
-        trouble(lab, node_of(id));
+        incident(lab, node_of(id));
         break;
     case 7:
         soothe(node_of(id));
@@ -233,7 +233,7 @@ static void wake_all(struct lab *lab)
         soothe(&nodes[i]);
         if (lab_has(lab, nodes[i].id) && !strcmp(lab_status(lab, nodes[i].id).life, "down"))
             assert_int_equal(
-                det_workers_order(lab->workers, nodes[i].id, DET_WORKER_ORDER_RESTART), 0);
+                det_workers_order(lab->workers, nodes[i].id, DET_WORKER_ORDER_RESTART, NULL), 0);
     }
 }
 
@@ -289,19 +289,19 @@ static void live(struct lab *lab, uint64_t seed, struct wanted *wanted, int step
     lab_open(lab, options);
     lab_run(lab, DET_SECOND);
     for (int i = 0; i < steps; i++) {
-        told_count = 0;
+        reported_count = 0;
         step(lab, wanted);
     }
 }
 
-SENTENCE(a_forest_in_which_anything_happens_becomes_what_is_wanted)
+SENTENCE(random_worker_tree_reaches_its_desired_state)
 {
     struct wanted wanted = { 0 };
     struct lab lab;
 
     live(&lab, seed, &wanted, 40);
     for (int i = 0; i < 40; i++) {
-        told_count = 0;
+        reported_count = 0;
         wake_all(&lab);
         lab_run(&lab, 2 * DET_SECOND);
     }
@@ -311,7 +311,7 @@ SENTENCE(a_forest_in_which_anything_happens_becomes_what_is_wanted)
     forest_end(&lab);
 }
 
-SENTENCE(a_forest_in_which_anything_happens_stops_in_time)
+SENTENCE(random_worker_tree_stops_in_time)
 {
     struct wanted wanted = { 0 };
     struct lab lab;
@@ -320,7 +320,7 @@ SENTENCE(a_forest_in_which_anything_happens_stops_in_time)
 
     live(&lab, seed, &wanted, 15);
     from = lab_now(&lab);
-    told_count = 0;
+    reported_count = 0;
     r = det_workers_stop(lab.workers, NULL);
     /* Three levels, and a moment for each that was taken down. */
     if ((r != 0 && r != DET_ERR_TIMEOUT) || lab_now(&lab) - from > 18 * DET_SECOND)
@@ -333,8 +333,8 @@ SENTENCE(a_forest_in_which_anything_happens_stops_in_time)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_forest_in_which_anything_happens_becomes_what_is_wanted),
-        cmocka_unit_test(a_forest_in_which_anything_happens_stops_in_time),
+        cmocka_unit_test(random_worker_tree_reaches_its_desired_state),
+        cmocka_unit_test(random_worker_tree_stops_in_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,12 +17,12 @@ static det_time observed_at(struct lab *lab, const char *id)
 
 static det_time last_transition(struct lab *lab, const char *id)
 {
-    uint32_t count = told_times(DET_WORKER_EVENT_TRANSITION, id);
+    uint32_t count = reported_times(DET_WORKER_EVENT_TRANSITION, id);
 
-    return told_nth(lab, DET_WORKER_EVENT_TRANSITION, id, count)->at;
+    return reported_nth(lab, DET_WORKER_EVENT_TRANSITION, id, count)->at;
 }
 
-SENTENCE(nothing_is_asked_before_there_is_an_observation)
+SENTENCE(next_is_not_called_before_the_first_observation)
 {
     struct lab lab;
 
@@ -52,13 +52,14 @@ SENTENCE(old_observations_pause_the_worker_at_ten_seconds)
     lab.plant.collect_error = ERROR_FOR_EVER;
     began = observed_at(&lab, "lab/a");
     lab_run(&lab, began + 9900 * DET_MILLISECOND - lab_now(&lab));
-    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/a"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_STALE, "lab/a"), 0);
     assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESHNESS_FRESH);
     nexts = lab.plant.nexts;
     lab_run(&lab, 2 * DET_SECOND);
-    ASSERT_SPAN(told_nth(&lab, DET_WORKER_EVENT_STALE, "lab/a", 1)->at - began, 10 * DET_SECOND);
-    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_STALE, "lab/a", 1)->number, 10000);
-    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/a"), 1);
+    ASSERT_SPAN(
+        reported_nth(&lab, DET_WORKER_EVENT_STALE, "lab/a", 1)->at - began, 10 * DET_SECOND);
+    assert_int_equal(reported_nth(&lab, DET_WORKER_EVENT_STALE, "lab/a", 1)->number, 10000);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_STALE, "lab/a"), 1);
     assert_in_range(lab.plant.nexts - nexts, 0, 1);
     lab_assert_state(&lab, "lab/a", "up");
     assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESHNESS_STALE);
@@ -67,7 +68,7 @@ SENTENCE(old_observations_pause_the_worker_at_ten_seconds)
     lab_close(&lab);
 }
 
-SENTENCE(what_was_lost_while_it_was_paused_counts_when_it_can_see_again)
+SENTENCE(change_during_a_pause_is_noticed_afterwards)
 {
     struct lab lab;
 
@@ -94,19 +95,24 @@ SENTENCE(a_collector_is_restarted_at_twenty_seconds_and_then_after_growing_delay
     lab.plant.collect_error = ERROR_FOR_EVER;
     began = observed_at(&lab, "lab/a");
     lab_run(&lab, 40 * DET_SECOND);
-    at = told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 1)->at;
+    at = reported_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 1)->at;
     ASSERT_SPAN(at - began, 20 * DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 2)->at - at, 2 * DET_SECOND);
+        reported_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 2)->at - at,
+        2 * DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 3)->at - at, 6 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a"), 3);
-    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 3)->number, 3);
+        reported_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 3)->at - at,
+        6 * DET_SECOND);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a"), 3);
+    assert_int_equal(
+        reported_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 3)->number, 3);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a", 1)->at - at, 14 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a"), 1);
+        reported_nth(&lab, DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a", 1)->at - at,
+        14 * DET_SECOND);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a"), 1);
     assert_non_null(strstr(
-        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a", 1)->reason, "unresponsive"));
+        reported_nth(&lab, DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a", 1)->reason,
+        "unresponsive"));
     lab_close(&lab);
 }
 
@@ -124,7 +130,8 @@ SENTENCE(a_restarted_collector_collects_at_once)
     lab.plant.collect_hangs = 0;
     lab_run(&lab, 300 * DET_MILLISECOND);
     assert_int_equal(lab.plant.collects, collects + 1);
-    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RECOVERED, "lab/a", 1)->number, 1);
+    assert_int_equal(
+        reported_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RECOVERED, "lab/a", 1)->number, 1);
     lab_assert_state(&lab, "lab/a", "up");
     assert_int_equal(lab_status(&lab, "lab/a").freshness, DET_FRESHNESS_FRESH);
     lab_run(&lab, 1000 * DET_SECOND);
@@ -132,7 +139,7 @@ SENTENCE(a_restarted_collector_collects_at_once)
     lab_close(&lab);
 }
 
-SENTENCE(a_good_observation_gives_back_all_attempts)
+SENTENCE(successful_observation_resets_the_attempts)
 {
     struct lab lab;
 
@@ -146,12 +153,12 @@ SENTENCE(a_good_observation_gives_back_all_attempts)
         assert_int_equal(lab_status(&lab, "lab/a").counts.collector_restarts, 0);
         lab_assert_state(&lab, "lab/a", "up");
     }
-    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_RECOVERED, "lab/a"), 4);
-    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_COLLECTOR_RECOVERED, "lab/a"), 4);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a"), 0);
     lab_close(&lab);
 }
 
-SENTENCE(a_worker_that_cannot_be_seen_is_shut_down_and_stays_down_with_the_reason)
+SENTENCE(unobservable_worker_is_shut_down_with_a_reason)
 {
     struct lab lab;
     struct det_worker_status status;
@@ -171,13 +178,13 @@ SENTENCE(a_worker_that_cannot_be_seen_is_shut_down_and_stays_down_with_the_reaso
     lab_run(&lab, 600 * DET_SECOND);
     assert_int_equal(lab.plant.opened, 1);
     lab.plant.collect_error = 0;
-    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_RESTART), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_RESTART, NULL), 0);
     lab_run(&lab, 5 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "up");
     lab_close(&lab);
 }
 
-SENTENCE(a_worker_that_was_given_up_begins_anew_when_its_config_changes)
+SENTENCE(worker_that_is_down_restarts_when_its_config_changes)
 {
     struct lab lab;
 
@@ -202,16 +209,17 @@ SENTENCE(a_worker_that_was_never_seen_is_paused_restarted_and_given_up_all_the_s
     lab.plant.collect_hangs = 1000 * DET_SECOND;
     lab_apply(&lab, LAB_LINK);
     lab_run(&lab, 60 * DET_SECOND);
-    began = told_nth(&lab, DET_WORKER_EVENT_ADDED, "lab/a", 1)->at;
-    ASSERT_SPAN(told_nth(&lab, DET_WORKER_EVENT_STALE, "lab/a", 1)->at - began, 10 * DET_SECOND);
+    began = reported_nth(&lab, DET_WORKER_EVENT_ADDED, "lab/a", 1)->at;
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_EVENT_DATA_TIMEOUT, "lab/a", 1)->at - began, 20 * DET_SECOND);
+        reported_nth(&lab, DET_WORKER_EVENT_STALE, "lab/a", 1)->at - began, 10 * DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 1)->at - began,
+        reported_nth(&lab, DET_WORKER_EVENT_DATA_TIMEOUT, "lab/a", 1)->at - began, 20 * DET_SECOND);
+    ASSERT_SPAN(
+        reported_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 1)->at - began,
         20 * DET_SECOND);
     /* A collect that was just begun has its own time before it is begun anew. */
     assert_in_range(
-        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a", 1)->at - began,
+        reported_nth(&lab, DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a", 1)->at - began,
         34 * DET_SECOND, 34 * DET_SECOND + 2200 * DET_MILLISECOND);
     assert_int_equal(lab.plant.nexts, 0);
     assert_string_equal(lab_status(&lab, "lab/a").life, "down");
@@ -231,20 +239,21 @@ SENTENCE(a_collect_that_hangs_is_told_at_twice_and_left_behind_at_three_times_it
         lab_run(&lab, 10 * DET_MILLISECOND);
     lab.plant.collect_hangs = 0;
     lab_run(&lab, 8 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_STUCK, "lab/a"), 1);
-    began =
-        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_STUCK, "lab/a", 1)->at - 4400 * DET_MILLISECOND;
-    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_STUCK, "lab/a", 1)->number, 4400);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_COLLECTOR_STUCK, "lab/a"), 1);
+    began = reported_nth(&lab, DET_WORKER_EVENT_COLLECTOR_STUCK, "lab/a", 1)->at -
+            4400 * DET_MILLISECOND;
+    assert_int_equal(
+        reported_nth(&lab, DET_WORKER_EVENT_COLLECTOR_STUCK, "lab/a", 1)->number, 4400);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_QUARANTINED, "lab/a", 1)->at - began,
+        reported_nth(&lab, DET_WORKER_EVENT_COLLECTOR_QUARANTINED, "lab/a", 1)->at - began,
         6600 * DET_MILLISECOND);
     assert_true(lab.plant.collects >= collects + 2);
-    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/a"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_STALE, "lab/a"), 0);
     lab_assert_state(&lab, "lab/a", "up");
     lab_close(&lab);
 }
 
-SENTENCE(what_a_collect_that_was_left_behind_says_later_is_not_heard)
+SENTENCE(late_result_of_an_abandoned_collect_is_ignored)
 {
     struct lab lab;
     uint32_t collects;
@@ -259,11 +268,11 @@ SENTENCE(what_a_collect_that_was_left_behind_says_later_is_not_heard)
     lab.plant.is_up = true;
     lab_run(&lab, 60 * DET_SECOND);
     lab_assert_no_log(&lab, "up lost");
-    assert_int_equal(told_times(DET_WORKER_EVENT_ACTION_LATE, "lab/a"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_ACTION_LATE, "lab/a"), 1);
     lab_close(&lab);
 }
 
-SENTENCE(a_slow_collect_is_told_to_end_at_its_timeout)
+SENTENCE(slow_collect_is_cancelled_at_its_timeout)
 {
     struct lab lab;
 
@@ -274,11 +283,11 @@ SENTENCE(a_slow_collect_is_told_to_end_at_its_timeout)
     lab_assert_no_log(&lab, "collector_stuck");
     lab.plant.collect_takes = 2 * DET_SECOND;
     lab_run(&lab, 60 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/a"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_STALE, "lab/a"), 0);
     lab_close(&lab);
 }
 
-SENTENCE(other_workers_do_not_notice_that_one_cannot_be_seen)
+SENTENCE(unobservable_worker_does_not_affect_others)
 {
     struct lab lab;
     uint32_t nexts;
@@ -294,7 +303,7 @@ SENTENCE(other_workers_do_not_notice_that_one_cannot_be_seen)
     lab_run(&lab, 10 * DET_SECOND);
     lab_assert_state(&lab, "lab/p", "working");
     assert_int_equal(puppet.nexts, nexts + 100);
-    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/p"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_STALE, "lab/p"), 0);
     lab_close(&lab);
 }
 
@@ -316,19 +325,19 @@ static void begin_hanging(struct lab *lab, uint64_t seed, unsigned count)
     det_buffer_deinit(&yaml);
 }
 
-SENTENCE(collectors_that_hang_on_every_thread_do_not_make_others_old)
+SENTENCE(hung_collectors_do_not_make_other_workers_stale)
 {
     struct lab lab;
 
     begin_hanging(&lab, seed, 4);
     lab_run(&lab, 60 * DET_SECOND);
     lab_assert_state(&lab, "lab/p", "working");
-    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/p"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_STALE, "lab/p"), 0);
     assert_string_equal(lab_status(&lab, "lab/a0").life, "down");
     lab_close(&lab);
 }
 
-SENTENCE(who_waits_for_a_thread_that_others_hang_on_is_paused_but_not_given_up)
+SENTENCE(worker_waiting_for_a_collector_is_paused_but_not_down)
 {
     struct lab lab;
     struct det_workers_summary summary;
@@ -339,8 +348,8 @@ SENTENCE(who_waits_for_a_thread_that_others_hang_on_is_paused_but_not_given_up)
     lab_run(&lab, 150 * DET_SECOND);
     det_workers_summary(lab.workers, &summary);
     assert_int_equal(summary.hung, 32);
-    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/p"), 0);
-    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/p"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab"), 0);
     lab.plant.collect_hangs = 0;
     lab_run(&lab, 200 * DET_SECOND);
     lab_assert_state(&lab, "lab/p", "working");
@@ -384,44 +393,44 @@ static struct det_next see_error(const struct det_worker_view *view)
 }
 
 static int short_of; /* DET_ERR_LIMIT, DET_ERR_NO_MEMORY; 0: of nothing */
-static int look_if_rich(struct det_worker_context *context, struct link_observed *observed)
+static int inspect_if_rich(struct det_worker_context *context, struct link_observed *observed)
 {
     observed->noise = 1;
     return short_of ? det_worker_fail(context, short_of, "too many open files") : 0;
 }
 
-SENTENCE(a_shortage_of_our_own_pauses_a_worker_and_never_gives_it_up)
+SENTENCE(local_shortage_pauses_a_worker_and_never_takes_it_down)
 {
     static const int codes[] = { DET_ERR_LIMIT, DET_ERR_NO_MEMORY };
     struct lab lab;
 
     short_of = 0;
     lab_open(&lab, behaviour_options(seed));
-    puppet.collect = look_if_rich;
+    puppet.collect = inspect_if_rich;
     lab_apply(&lab, LAB_PUPPET);
     lab_run(&lab, 3 * DET_SECOND);
     for (int i = 0; i < 2; i++) {
         short_of = codes[i];
         lab_run(&lab, 5 * DET_MINUTE);
-        assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/p"), i + 1);
+        assert_int_equal(reported_times(DET_WORKER_EVENT_STALE, "lab/p"), i + 1);
         assert_non_null(strstr(lab_status(&lab, "lab/p").reason, "too many open files"));
         short_of = 0;
         lab_run(&lab, 3 * DET_SECOND);
         assert_null(strstr(lab_status(&lab, "lab/p").reason, "paused"));
     }
-    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/p"), 0);
-    assert_int_equal(told_times(DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/p"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/p"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/p"), 0);
     lab_close(&lab);
 }
 
 static bool is_blind;
-static int look(struct det_worker_context *context, struct link_observed *observed)
+static int inspect(struct det_worker_context *context, struct link_observed *observed)
 {
     observed->noise = is_blind ? 666 : 1;
     return is_blind ? det_worker_fail(context, DET_ERR_IO, "nothing to see") : 0;
 }
 
-SENTENCE(where_errors_are_observed_they_are_seen_and_nothing_gets_old)
+SENTENCE(observed_errors_are_passed_and_not_stale)
 {
     const struct det_worker_kind *kinds[] = { &witness_kind, NULL };
     struct lab_options options = behaviour_options(seed);
@@ -435,7 +444,7 @@ SENTENCE(where_errors_are_observed_they_are_seen_and_nothing_gets_old)
     is_blind = false;
     lab_open(&lab, options);
     puppet.next = see_error;
-    puppet.collect = look;
+    puppet.collect = inspect;
     lab_apply(&lab, LAB_PUPPET);
     lab_run(&lab, 3 * DET_SECOND);
     lab_assert_state(&lab, "lab/p", "working");
@@ -443,9 +452,9 @@ SENTENCE(where_errors_are_observed_they_are_seen_and_nothing_gets_old)
     lab_run(&lab, 60 * DET_SECOND);
     lab_assert_state(&lab, "lab/p", "ill");
     assert_string_equal(seen_error, "nothing to see");
-    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/p"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_STALE, "lab/p"), 0);
     assert_int_equal(
-        det_workers_get(lab.workers, "lab/p", &status, link_observed_record(), &observed), 0);
+        det_workers_get(lab.workers, "lab/p", link_observed_record(), &status, &observed, NULL), 0);
     assert_int_equal(observed.noise, 1);
     is_blind = false;
     lab_run(&lab, 2 * DET_SECOND);
@@ -454,7 +463,7 @@ SENTENCE(where_errors_are_observed_they_are_seen_and_nothing_gets_old)
     lab_close(&lab);
 }
 
-SENTENCE(a_kind_is_observed_as_often_as_it_says)
+SENTENCE(kind_is_observed_at_its_own_interval)
 {
     const struct det_worker_kind *kinds[] = { &witness_kind, NULL };
     struct lab_options options = behaviour_options(seed);
@@ -465,11 +474,11 @@ SENTENCE(a_kind_is_observed_as_often_as_it_says)
     options.kinds = kinds;
     behaviour_begin(&lab, options, LAB_PUPPET, 100 * DET_SECOND);
     assert_in_range(puppet.collects, 20, 23);
-    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/p"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_STALE, "lab/p"), 0);
     lab_close(&lab);
 }
 
-SENTENCE(own_limits_are_kept_to)
+SENTENCE(custom_limits_are_respected)
 {
     struct lab_options options = behaviour_options(seed);
     struct lab lab;
@@ -483,12 +492,12 @@ SENTENCE(own_limits_are_kept_to)
     lab.plant.collect_error = ERROR_FOR_EVER;
     began = observed_at(&lab, "lab/a");
     lab_run(&lab, 20 * DET_SECOND);
-    ASSERT_SPAN(told_nth(&lab, DET_WORKER_EVENT_STALE, "lab/a", 1)->at - began, 3 * DET_SECOND);
+    ASSERT_SPAN(reported_nth(&lab, DET_WORKER_EVENT_STALE, "lab/a", 1)->at - began, 3 * DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 1)->at - began,
+        reported_nth(&lab, DET_WORKER_EVENT_COLLECTOR_RESTARTING, "lab/a", 1)->at - began,
         7 * DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a", 1)->at - began,
+        reported_nth(&lab, DET_WORKER_EVENT_COLLECTOR_GIVEN_UP, "lab/a", 1)->at - began,
         9 * DET_SECOND);
     lab_close(&lab);
 }
@@ -496,28 +505,28 @@ SENTENCE(own_limits_are_kept_to)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_asked_before_there_is_an_observation),
+        cmocka_unit_test(next_is_not_called_before_the_first_observation),
         cmocka_unit_test(old_observations_pause_the_worker_at_ten_seconds),
-        cmocka_unit_test(what_was_lost_while_it_was_paused_counts_when_it_can_see_again),
+        cmocka_unit_test(change_during_a_pause_is_noticed_afterwards),
         cmocka_unit_test(a_collector_is_restarted_at_twenty_seconds_and_then_after_growing_delays),
         cmocka_unit_test(a_restarted_collector_collects_at_once),
-        cmocka_unit_test(a_good_observation_gives_back_all_attempts),
-        cmocka_unit_test(a_worker_that_cannot_be_seen_is_shut_down_and_stays_down_with_the_reason),
-        cmocka_unit_test(a_worker_that_was_given_up_begins_anew_when_its_config_changes),
+        cmocka_unit_test(successful_observation_resets_the_attempts),
+        cmocka_unit_test(unobservable_worker_is_shut_down_with_a_reason),
+        cmocka_unit_test(worker_that_is_down_restarts_when_its_config_changes),
         cmocka_unit_test(
             a_worker_that_was_never_seen_is_paused_restarted_and_given_up_all_the_same),
         cmocka_unit_test(
             a_collect_that_hangs_is_told_at_twice_and_left_behind_at_three_times_its_timeout),
-        cmocka_unit_test(what_a_collect_that_was_left_behind_says_later_is_not_heard),
-        cmocka_unit_test(a_slow_collect_is_told_to_end_at_its_timeout),
-        cmocka_unit_test(other_workers_do_not_notice_that_one_cannot_be_seen),
-        cmocka_unit_test(collectors_that_hang_on_every_thread_do_not_make_others_old),
-        cmocka_unit_test(who_waits_for_a_thread_that_others_hang_on_is_paused_but_not_given_up),
+        cmocka_unit_test(late_result_of_an_abandoned_collect_is_ignored),
+        cmocka_unit_test(slow_collect_is_cancelled_at_its_timeout),
+        cmocka_unit_test(unobservable_worker_does_not_affect_others),
+        cmocka_unit_test(hung_collectors_do_not_make_other_workers_stale),
+        cmocka_unit_test(worker_waiting_for_a_collector_is_paused_but_not_down),
         cmocka_unit_test(a_stop_does_not_wait_for_fresh_observations),
-        cmocka_unit_test(a_shortage_of_our_own_pauses_a_worker_and_never_gives_it_up),
-        cmocka_unit_test(where_errors_are_observed_they_are_seen_and_nothing_gets_old),
-        cmocka_unit_test(a_kind_is_observed_as_often_as_it_says),
-        cmocka_unit_test(own_limits_are_kept_to),
+        cmocka_unit_test(local_shortage_pauses_a_worker_and_never_takes_it_down),
+        cmocka_unit_test(observed_errors_are_passed_and_not_stale),
+        cmocka_unit_test(kind_is_observed_at_its_own_interval),
+        cmocka_unit_test(custom_limits_are_respected),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

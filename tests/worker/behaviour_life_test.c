@@ -63,7 +63,7 @@ SENTENCE(two_workers_of_one_name_are_refused_and_the_first_stays)
     lab_close(&lab);
 }
 
-SENTENCE(a_worker_that_goes_is_not_observed_any_more_and_others_do_not_notice)
+SENTENCE(removed_worker_is_not_observed_and_others_continue)
 {
     struct lab lab;
     uint32_t collects, others;
@@ -80,18 +80,19 @@ SENTENCE(a_worker_that_goes_is_not_observed_any_more_and_others_do_not_notice)
     assert_int_equal(lab.plant.collects, collects);
     assert_true(puppet.collects > others + 8);
     lab_assert_state(&lab, "lab/p", "working");
-    assert_int_equal(told_times(DET_WORKER_EVENT_ADDED, "lab/p"), 1);
-    assert_int_equal(told_times(DET_WORKER_EVENT_TRANSITION, "lab/p"), 1);
-    assert_int_equal(det_workers_get(lab.workers, "lab/a", &status, NULL, NULL), DET_ERR_NOT_FOUND);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_ADDED, "lab/p"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_TRANSITION, "lab/p"), 1);
+    assert_int_equal(
+        det_workers_get(lab.workers, "lab/a", NULL, &status, NULL, NULL), DET_ERR_NOT_FOUND);
     assert_int_equal(det_workers_delete(lab.workers, "lab/a", &error), DET_ERR_NOT_FOUND);
     assert_int_equal(det_workers_delete(lab.workers, "lab/p", &error), DET_ERR_INVALID);
     assert_true(error.text[0]);
     assert_int_equal(
-        det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_RESTART), DET_ERR_NOT_FOUND);
+        det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_RESTART, NULL), DET_ERR_NOT_FOUND);
     lab_close(&lab);
 }
 
-SENTENCE(one_that_is_to_go_is_gone_with_the_tick_that_finds_it_stopped)
+SENTENCE(removed_worker_is_gone_in_the_tick_that_sees_it_stopped)
 {
     struct lab lab;
     uint32_t transitions;
@@ -99,37 +100,37 @@ SENTENCE(one_that_is_to_go_is_gone_with_the_tick_that_finds_it_stopped)
     behaviour_begin(&lab, behaviour_options(seed), LAB_LINK, 3 * DET_SECOND);
     lab_apply(&lab, "children: []");
     lab_run(&lab, 5 * DET_SECOND);
-    transitions = told_times(DET_WORKER_EVENT_TRANSITION, "lab/a");
+    transitions = reported_times(DET_WORKER_EVENT_TRANSITION, "lab/a");
     assert_string_equal(
-        told_nth(&lab, DET_WORKER_EVENT_TRANSITION, "lab/a", transitions)->to, "stopped");
+        reported_nth(&lab, DET_WORKER_EVENT_TRANSITION, "lab/a", transitions)->to, "stopped");
     assert_true(
-        told_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/a", 1)->at -
-            told_nth(&lab, DET_WORKER_EVENT_TRANSITION, "lab/a", transitions)->at <=
+        reported_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/a", 1)->at -
+            reported_nth(&lab, DET_WORKER_EVENT_TRANSITION, "lab/a", transitions)->at <=
         100 * DET_MILLISECOND);
-    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 1);
     assert_int_equal(lab.plant.closed, 1);
     lab_close(&lab);
 }
 
-SENTENCE(a_worker_that_wants_to_begin_anew_walks_to_stopped_and_is_made_anew)
+SENTENCE(restarting_worker_stops_before_it_is_opened_again)
 {
     struct lab lab;
     struct det_worker_status status;
 
     behaviour_begin(&lab, behaviour_options(seed), LAB_LINK, 3 * DET_SECOND);
     lab.plant.wants_restart = true;
-    while (!told_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a"))
+    while (!reported_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a"))
         lab_run(&lab, 50 * DET_MILLISECOND);
     lab.plant.wants_restart = false;
     assert_string_equal(
-        told_nth(&lab, DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a", 1)->reason, "all is lost");
+        reported_nth(&lab, DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a", 1)->reason, "all is lost");
     assert_true(lab_status(&lab, "lab/a").shutdown_wanted);
     lab_run(&lab, 8 * DET_SECOND);
     lab_assert_log(&lab, "shutdown_requested lab/a");
     lab_assert_log(&lab, "state_transition lab/a up closing");
     lab_assert_log(&lab, "state_transition lab/a closing stopped");
-    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_RESTART_DONE, "lab/a", 1)->number, 1);
-    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 0);
+    assert_int_equal(reported_nth(&lab, DET_WORKER_EVENT_RESTART_DONE, "lab/a", 1)->number, 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 0);
     assert_int_equal(lab.plant.opened, 2);
     assert_int_equal(lab.plant.closed, 1);
     status = lab_status(&lab, "lab/a");
@@ -149,13 +150,13 @@ static void restart_delays(uint64_t seed, det_time *delays, unsigned count)
     lab.plant.wants_restart = true;
     lab_run(&lab, 100 * DET_SECOND);
     for (unsigned i = 0; i < count; i++) {
-        det_time done = told_nth(&lab, DET_WORKER_EVENT_RESTART_DONE, "lab/a", i + 1)->at;
+        det_time done = reported_nth(&lab, DET_WORKER_EVENT_RESTART_DONE, "lab/a", i + 1)->at;
         det_time stopped = 0;
 
-        for (size_t k = 0; k < told_count && told[k].at <= done; k++)
-            if (told[k].kind == DET_WORKER_EVENT_TRANSITION && !strcmp(told[k].id, "lab/a") &&
-                !strcmp(told[k].to, "stopped"))
-                stopped = told[k].at;
+        for (size_t k = 0; k < reported_count && reported[k].at <= done; k++)
+            if (reported[k].kind == DET_WORKER_EVENT_TRANSITION &&
+                !strcmp(reported[k].id, "lab/a") && !strcmp(reported[k].to, "stopped"))
+                stopped = reported[k].at;
         delays[i] = done - stopped;
     }
     lab_close(&lab);
@@ -173,7 +174,7 @@ static void restarts_come_after_growing_delays(void **state)
     }
 }
 
-SENTENCE(a_worker_that_begins_anew_too_often_stays_down_and_says_why)
+SENTENCE(worker_that_restarts_too_often_stays_down)
 {
     struct lab lab;
     struct det_worker_status status;
@@ -181,9 +182,9 @@ SENTENCE(a_worker_that_begins_anew_too_often_stays_down_and_says_why)
     behaviour_begin(&lab, behaviour_options(seed), LAB_LINK, 3 * DET_SECOND);
     lab.plant.wants_restart = true;
     lab_run(&lab, 200 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_EVENT_RESTART_DONE, "lab/a"), 5);
-    assert_int_equal(told_times(DET_WORKER_EVENT_RESTART_INTENSITY, "lab/a"), 1);
-    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_RESTART_INTENSITY, "lab/a", 1)->number, 5);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_RESTART_DONE, "lab/a"), 5);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_RESTART_INTENSITY, "lab/a"), 1);
+    assert_int_equal(reported_nth(&lab, DET_WORKER_EVENT_RESTART_INTENSITY, "lab/a", 1)->number, 5);
     status = lab_status(&lab, "lab/a");
     assert_string_equal(status.life, "down");
     assert_non_null(strstr(status.reason, "too often"));
@@ -192,13 +193,13 @@ SENTENCE(a_worker_that_begins_anew_too_often_stays_down_and_says_why)
     lab.plant.wants_restart = false;
     lab_run(&lab, 20 * DET_MINUTE);
     assert_string_equal(lab_status(&lab, "lab/a").life, "down");
-    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_RESTART), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_RESTART, NULL), 0);
     lab_run(&lab, 5 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "up");
     lab_close(&lab);
 }
 
-SENTENCE(restarts_by_order_are_no_failures)
+SENTENCE(manual_restarts_are_not_counted_as_failures)
 {
     struct lab lab;
 
@@ -207,17 +208,18 @@ SENTENCE(restarts_by_order_are_no_failures)
         "children: [{name: a, kind: link, config: {host: h, port: 7, children: 1}}]",
         6 * DET_SECOND);
     for (uint32_t i = 1; i <= 8; i++) {
-        assert_int_equal(det_workers_order(lab.workers, "lab/a/c0", DET_WORKER_ORDER_RESTART), 0);
+        assert_int_equal(
+            det_workers_order(lab.workers, "lab/a/c0", DET_WORKER_ORDER_RESTART, NULL), 0);
         lab_run(&lab, 4 * DET_SECOND);
         lab_assert_state(&lab, "lab/a/c0", "up");
-        assert_int_equal(told_times(DET_WORKER_EVENT_RESTART_DONE, "lab/a/c0"), i);
+        assert_int_equal(reported_times(DET_WORKER_EVENT_RESTART_DONE, "lab/a/c0"), i);
     }
-    assert_int_equal(told_times(DET_WORKER_EVENT_RESTART_INTENSITY, "lab/a/c0"), 0);
-    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_RESTART_INTENSITY, "lab/a/c0"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab/a"), 0);
     lab_close(&lab);
 }
 
-SENTENCE(restarts_that_are_far_apart_do_not_add_up)
+SENTENCE(rare_restarts_do_not_accumulate)
 {
     struct lab lab;
 
@@ -228,14 +230,14 @@ SENTENCE(restarts_that_are_far_apart_do_not_add_up)
         det_time requested;
 
         lab.plant.wants_restart = true;
-        while (told_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a") < i)
+        while (reported_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a") < i)
             lab_run(&lab, 100 * DET_MILLISECOND);
         lab.plant.wants_restart = false;
         requested = lab_now(&lab);
         lab_run(&lab, 301 * DET_SECOND);
         lab_assert_state(&lab, "lab/a", "up");
         assert_true(
-            told_nth(&lab, DET_WORKER_EVENT_RESTART_DONE, "lab/a", i)->at - requested <
+            reported_nth(&lab, DET_WORKER_EVENT_RESTART_DONE, "lab/a", i)->at - requested <
             4 * DET_SECOND);
     }
     lab_close(&lab);
@@ -249,15 +251,15 @@ SENTENCE(one_that_does_not_get_to_stopped_is_taken_down_after_thirty_seconds_and
     behaviour_begin(&lab, behaviour_options(seed), LAB_LINK, 3 * DET_SECOND);
     lab.plant.wants_restart = true;
     lab.plant.is_stuck = true;
-    while (!told_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a"))
+    while (!reported_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a"))
         lab_run(&lab, 50 * DET_MILLISECOND);
     lab.plant.wants_restart = false;
-    requested = told_nth(&lab, DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a", 1)->at;
+    requested = reported_nth(&lab, DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a", 1)->at;
     lab_run(&lab, 29 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "closing");
     lab_run(&lab, 5 * DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_EVENT_RESTART_FORCED, "lab/a", 1)->at - requested,
+        reported_nth(&lab, DET_WORKER_EVENT_RESTART_FORCED, "lab/a", 1)->at - requested,
         30 * DET_SECOND);
     lab.plant.is_stuck = false;
     lab_run(&lab, 5 * DET_SECOND);
@@ -266,24 +268,24 @@ SENTENCE(one_that_does_not_get_to_stopped_is_taken_down_after_thirty_seconds_and
     lab_close(&lab);
 }
 
-SENTENCE(one_that_is_to_begin_anew_and_then_to_go_goes)
+SENTENCE(worker_removed_while_restarting_is_removed)
 {
     struct lab lab;
 
     behaviour_begin(&lab, behaviour_options(seed), LAB_LINK, 3 * DET_SECOND);
     lab.plant.wants_restart = true;
-    while (!told_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a"))
+    while (!reported_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a"))
         lab_run(&lab, 50 * DET_MILLISECOND);
     if (seed % 2)
         lab_run(&lab, (det_time)seed * 100 * DET_MILLISECOND);
     lab_apply(&lab, "children: []");
     lab_run(&lab, 10 * DET_SECOND);
     assert_false(lab_has(&lab, "lab/a"));
-    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 1);
     lab_close(&lab);
 }
 
-SENTENCE(a_supervisor_that_stops_makes_nothing_anew)
+SENTENCE(stopping_supervisor_restarts_no_worker)
 {
     struct lab lab;
     struct det_error error = { 0 };
@@ -291,15 +293,15 @@ SENTENCE(a_supervisor_that_stops_makes_nothing_anew)
 
     behaviour_begin(&lab, behaviour_options(seed), LAB_LINK, 3 * DET_SECOND);
     lab.plant.wants_restart = true;
-    while (!told_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a"))
+    while (!reported_times(DET_WORKER_EVENT_RESTART_REQUESTED, "lab/a"))
         lab_run(&lab, 50 * DET_MILLISECOND);
     lab_run(&lab, (det_time)seed * 100 * DET_MILLISECOND);
     began = lab_now(&lab);
     if (det_workers_stop(lab.workers, &error) < 0)
         fail_msg("%s", error.text);
     assert_true(lab_now(&lab) - began < 2 * DET_SECOND);
-    for (size_t i = 0; i < told_count; i++)
-        assert_false(told[i].kind == DET_WORKER_EVENT_ADDED && told[i].at > began);
+    for (size_t i = 0; i < reported_count; i++)
+        assert_false(reported[i].kind == DET_WORKER_EVENT_ADDED && reported[i].at > began);
     lab_close(&lab);
 }
 
@@ -313,21 +315,21 @@ SENTENCE(children_of_one_that_begins_anew_stop_before_it_and_are_made_anew_after
         6 * DET_SECOND);
     lab_assert_state(&lab, "lab/a/c0", "up");
     assert_int_equal(lab.plant.opened, 3);
-    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_RESTART), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_RESTART, NULL), 0);
     lab_run(&lab, 10 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "up");
     lab_assert_state(&lab, "lab/a/c0", "up");
     lab_assert_state(&lab, "lab/a/c1", "up");
     assert_int_equal(lab.plant.opened, 6);
     assert_int_equal(lab.plant.closed, 3);
-    assert_int_equal(told_times(DET_WORKER_EVENT_ADDED, "lab/a/c0"), 2);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_ADDED, "lab/a/c0"), 2);
     assert_true(
-        told_nth(&lab, DET_WORKER_EVENT_ADDED, "lab/a/c0", 2)->at >=
-        told_nth(&lab, DET_WORKER_EVENT_RESTART_DONE, "lab/a", 1)->at);
+        reported_nth(&lab, DET_WORKER_EVENT_ADDED, "lab/a/c0", 2)->at >=
+        reported_nth(&lab, DET_WORKER_EVENT_RESTART_DONE, "lab/a", 1)->at);
     lab_close(&lab);
 }
 
-SENTENCE(one_that_was_put_by_hand_can_be_deleted_while_its_kind_changes)
+SENTENCE(manual_worker_can_be_deleted_while_its_kind_changes)
 {
     struct det_child_spec link = { .name = "d", .kind = "link", .config = "{host: h, port: 1}" };
     struct det_child_spec other = { .name = "d", .kind = "puppet" };
@@ -345,7 +347,7 @@ SENTENCE(one_that_was_put_by_hand_can_be_deleted_while_its_kind_changes)
     assert_int_equal(det_workers_delete(lab.workers, "lab/d", NULL), DET_ERR_NOT_FOUND);
     lab_run(&lab, 10 * DET_SECOND);
     assert_false(lab_has(&lab, "lab/d"));
-    assert_int_equal(told_times(DET_WORKER_EVENT_ADDED, "lab/d"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_ADDED, "lab/d"), 1);
     lab_close(&lab);
 }
 
@@ -356,7 +358,7 @@ static int count_document(void *context, const struct det_document *document)
     return 0;
 }
 
-SENTENCE(a_kind_that_changed_leaves_one_spec_on_record)
+SENTENCE(changed_kind_leaves_one_recorded_spec)
 {
     struct det_child_spec link = { .name = "d", .kind = "link", .config = "{host: h, port: 1}" };
     struct det_child_spec other = { .name = "d", .kind = "puppet" };
@@ -392,12 +394,12 @@ SENTENCE(one_that_cannot_be_opened_is_tried_again_after_growing_delays_and_says_
     lab.plant.open_error = DET_ERR_IO;
     lab_apply(&lab, TWO_LINKS);
     lab_run(&lab, 12 * DET_SECOND);
-    assert_in_range(told_times(DET_WORKER_EVENT_ADD_FAILED, "lab/a"), 4, 6);
-    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_ADD_FAILED, "lab/a", 3)->number, 3);
+    assert_in_range(reported_times(DET_WORKER_EVENT_ADD_FAILED, "lab/a"), 4, 6);
+    assert_int_equal(reported_nth(&lab, DET_WORKER_EVENT_ADD_FAILED, "lab/a", 3)->number, 3);
     for (uint32_t i = 1; i < 4; i++)
         assert_in_range(
-            (told_nth(&lab, DET_WORKER_EVENT_ADD_FAILED, "lab/a", i + 1)->at -
-             told_nth(&lab, DET_WORKER_EVENT_ADD_FAILED, "lab/a", i)->at) /
+            (reported_nth(&lab, DET_WORKER_EVENT_ADD_FAILED, "lab/a", i + 1)->at -
+             reported_nth(&lab, DET_WORKER_EVENT_ADD_FAILED, "lab/a", i)->at) /
                 DET_MILLISECOND,
             250 << i, (500 << i) + 200);
     status = lab_status(&lab, "lab/a");
@@ -442,7 +444,7 @@ static struct det_next swing(const struct det_worker_view *view)
                               "to and fro" };
 }
 
-SENTENCE(a_history_is_drained_without_gaps_and_what_was_lost_is_counted)
+SENTENCE(history_is_read_without_gaps_and_losses_are_counted)
 {
     struct lab_options options = behaviour_options(seed);
     struct lab lab;
@@ -480,24 +482,24 @@ SENTENCE(a_history_is_drained_without_gaps_and_what_was_lost_is_counted)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_history_is_drained_without_gaps_and_what_was_lost_is_counted),
+        cmocka_unit_test(history_is_read_without_gaps_and_losses_are_counted),
         cmocka_unit_test(before_the_first_tick_a_worker_is_in_its_initial_state),
         cmocka_unit_test(two_workers_of_one_name_are_refused_and_the_first_stays),
-        cmocka_unit_test(a_worker_that_goes_is_not_observed_any_more_and_others_do_not_notice),
-        cmocka_unit_test(one_that_is_to_go_is_gone_with_the_tick_that_finds_it_stopped),
-        cmocka_unit_test(a_worker_that_wants_to_begin_anew_walks_to_stopped_and_is_made_anew),
+        cmocka_unit_test(removed_worker_is_not_observed_and_others_continue),
+        cmocka_unit_test(removed_worker_is_gone_in_the_tick_that_sees_it_stopped),
+        cmocka_unit_test(restarting_worker_stops_before_it_is_opened_again),
         cmocka_unit_test(restarts_come_after_growing_delays),
-        cmocka_unit_test(a_worker_that_begins_anew_too_often_stays_down_and_says_why),
-        cmocka_unit_test(restarts_by_order_are_no_failures),
-        cmocka_unit_test(restarts_that_are_far_apart_do_not_add_up),
+        cmocka_unit_test(worker_that_restarts_too_often_stays_down),
+        cmocka_unit_test(manual_restarts_are_not_counted_as_failures),
+        cmocka_unit_test(rare_restarts_do_not_accumulate),
         cmocka_unit_test(
             one_that_does_not_get_to_stopped_is_taken_down_after_thirty_seconds_and_made_anew),
-        cmocka_unit_test(one_that_is_to_begin_anew_and_then_to_go_goes),
-        cmocka_unit_test(a_supervisor_that_stops_makes_nothing_anew),
+        cmocka_unit_test(worker_removed_while_restarting_is_removed),
+        cmocka_unit_test(stopping_supervisor_restarts_no_worker),
         cmocka_unit_test(
             children_of_one_that_begins_anew_stop_before_it_and_are_made_anew_after_it),
-        cmocka_unit_test(one_that_was_put_by_hand_can_be_deleted_while_its_kind_changes),
-        cmocka_unit_test(a_kind_that_changed_leaves_one_spec_on_record),
+        cmocka_unit_test(manual_worker_can_be_deleted_while_its_kind_changes),
+        cmocka_unit_test(changed_kind_leaves_one_recorded_spec),
         cmocka_unit_test(
             one_that_cannot_be_opened_is_tried_again_after_growing_delays_and_says_why),
     };

@@ -38,7 +38,7 @@ static void limits_that_make_no_sense_together_are_refused_with_the_reason(void 
         (struct det_worker_limits){ .observe_every = 50 * DET_MILLISECOND }, "tick");
 }
 
-static void one_of_the_two_delays_of_a_backoff_is_enough(void **state)
+static void one_of_the_two_backoff_delays_is_enough(void **state)
 {
     struct lab_options options = behaviour_options(1);
     struct det_error error = { 0 };
@@ -69,7 +69,7 @@ static void negative_limits_are_refused(void **state)
 #undef NEGATIVE
 }
 
-static void backoffs_and_intensities_that_are_none_are_refused(void **state)
+static void invalid_backoffs_and_intensities_are_refused(void **state)
 {
     (void)state;
     assert_limits_refused(
@@ -86,7 +86,7 @@ static void backoffs_and_intensities_that_are_none_are_refused(void **state)
     assert_limits_refused((struct det_worker_limits){ .panics = { .window = -1 } }, "panics");
 }
 
-static void limits_at_their_edge_are_taken(void **state)
+static void limits_at_their_boundary_are_accepted(void **state)
 {
     static const struct det_worker_limits limits[] = {
         { .tick = DET_SECOND },
@@ -108,7 +108,8 @@ static void limits_at_their_edge_are_taken(void **state)
         options.limits = limits[i];
         behaviour_begin(&lab, options, LAB_LINK, 15 * DET_SECOND);
         lab_assert_state(&lab, "lab/a", "up");
-        assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_RESTART), 0);
+        assert_int_equal(
+            det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_RESTART, NULL), 0);
         lab_run(&lab, 30 * DET_SECOND);
         lab_assert_state(&lab, "lab/a", "up");
         if (det_workers_stop(lab.workers, &error) < 0)
@@ -141,7 +142,7 @@ static struct det_worker_kind with_states(const struct det_worker_state *states,
     return kind;
 }
 
-static void kinds_that_are_none_are_refused(void **state)
+static void invalid_kinds_are_refused(void **state)
 {
     static const struct det_worker_state running_first[] = {
         { "running", DET_PHASE_RUNNING, 0, puppet_next },
@@ -181,7 +182,7 @@ static void kinds_that_are_none_are_refused(void **state)
     assert_kind_refused(with_states(NULL, 0), DET_ERR_INVALID, "states");
 }
 
-static void names_of_the_root_that_are_none_are_refused(void **state)
+static void invalid_root_names_are_refused(void **state)
 {
     static const char *const names[] = { "", "a/b", "a b", "\xc3\xa4" };
     char long_name[DET_WORKER_NAME_MAX + 2];
@@ -241,7 +242,7 @@ static uint32_t count_threads(unsigned workers)
     return threads;
 }
 
-static void however_many_workers_there_are_the_threads_are_few(void **state)
+static void thread_count_is_independent_of_the_number_of_workers(void **state)
 {
     uint32_t one, hundred, thousands;
 
@@ -259,12 +260,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_that_make_no_sense_together_are_refused_with_the_reason),
         cmocka_unit_test(negative_limits_are_refused),
-        cmocka_unit_test(one_of_the_two_delays_of_a_backoff_is_enough),
-        cmocka_unit_test(backoffs_and_intensities_that_are_none_are_refused),
-        cmocka_unit_test(limits_at_their_edge_are_taken),
-        cmocka_unit_test(kinds_that_are_none_are_refused),
-        cmocka_unit_test(names_of_the_root_that_are_none_are_refused),
-        cmocka_unit_test(however_many_workers_there_are_the_threads_are_few),
+        cmocka_unit_test(one_of_the_two_backoff_delays_is_enough),
+        cmocka_unit_test(invalid_backoffs_and_intensities_are_refused),
+        cmocka_unit_test(limits_at_their_boundary_are_accepted),
+        cmocka_unit_test(invalid_kinds_are_refused),
+        cmocka_unit_test(invalid_root_names_are_refused),
+        cmocka_unit_test(thread_count_is_independent_of_the_number_of_workers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -36,7 +36,7 @@ struct order {
     bool is_right;
 };
 
-static int look_at_order(void *user, const struct det_worker_status *status)
+static int inspect_order(void *user, const struct det_worker_status *status)
 {
     struct order *order = user;
     char name[16];
@@ -52,7 +52,7 @@ static void assert_children(struct lab *lab, int first, uint32_t count, int step
 {
     struct order order = { .first = first, .step = step, .is_right = true };
 
-    assert_int_equal(det_workers_each(lab->workers, look_at_order, &order), 0);
+    assert_int_equal(det_workers_each(lab->workers, inspect_order, &order), 0);
     assert_int_equal(order.count, count);
     assert_true(order.is_right);
 }
@@ -83,7 +83,7 @@ SENTENCE(a_tick_makes_a_bounded_number_of_children)
     forest_end(&lab);
 }
 
-SENTENCE(what_is_wanted_while_children_are_made_counts)
+SENTENCE(newest_spec_applies_while_children_are_created)
 {
     struct lab lab;
 
@@ -101,7 +101,7 @@ SENTENCE(what_is_wanted_while_children_are_made_counts)
     forest_end(&lab);
 }
 
-SENTENCE(children_by_hand_come_and_go_while_others_are_made)
+SENTENCE(manual_children_change_while_others_are_created)
 {
     struct det_child_spec spec = { .name = "h", .kind = "puppet" };
     struct lab lab;
@@ -140,7 +140,7 @@ static void watch_refused(const struct det_worker_event *event)
     refused_children += event->kind == DET_WORKER_EVENT_CHILD_REFUSED;
 }
 
-SENTENCE(children_by_hand_are_not_refused_by_the_round_that_comes_to_them)
+SENTENCE(manual_children_are_not_refused_by_a_later_round)
 {
     struct det_child_spec spec = { .name = "h", .kind = "puppet" };
     struct lab_options options = forest_options(seed);
@@ -216,9 +216,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tick_makes_a_bounded_number_of_children),
-        cmocka_unit_test(what_is_wanted_while_children_are_made_counts),
-        cmocka_unit_test(children_by_hand_come_and_go_while_others_are_made),
-        cmocka_unit_test(children_by_hand_are_not_refused_by_the_round_that_comes_to_them),
+        cmocka_unit_test(newest_spec_applies_while_children_are_created),
+        cmocka_unit_test(manual_children_change_while_others_are_created),
+        cmocka_unit_test(manual_children_are_not_refused_by_a_later_round),
         cmocka_unit_test(a_stop_does_not_wait_for_children_that_are_to_be_made),
         cmocka_unit_test(children_are_found_without_memory_for_an_index),
     };

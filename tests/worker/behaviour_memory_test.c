@@ -17,9 +17,9 @@
 
 struct story {
     const char *store;
-    void (*begin)(struct lab *lab); /* with all memory there is; NULL: it fails from the open on */
-    void (*tell)(struct lab *lab);  /* with memory that may fail */
-    void (*end)(struct lab *lab);   /* with all memory there is */
+    void (*begin)(struct lab *lab);  /* with all memory there is; NULL: it fails from the open on */
+    void (*report)(struct lab *lab); /* with memory that may fail */
+    void (*end)(struct lab *lab);    /* with all memory there is */
 };
 
 /* Says it again until it is taken. */
@@ -51,7 +51,7 @@ static bool run_with_failure(const struct story *story, uint64_t number, bool is
         det_test_memory_fail(&memory, number, is_sticky);
     }
     if (r == 0)
-        story->tell(&lab);
+        story->report(&lab);
     else
         assert_int_equal(r, DET_ERR_NO_MEMORY);
     has_failed = det_test_memory_fail(&memory, 0, false);
@@ -64,7 +64,7 @@ static bool run_with_failure(const struct story *story, uint64_t number, bool is
     return has_failed;
 }
 
-static void tell_with_each_failure(const struct story *story)
+static void report_with_each_failure(const struct story *story)
 {
     for (uint64_t number = 1; run_with_failure(story, number, false); number++)
         continue;
@@ -96,7 +96,7 @@ static bool is_in(struct lab *lab, const char *id, const char *state)
 {
     struct det_worker_status status;
 
-    return det_workers_get(lab->workers, id, &status, NULL, NULL) == 0 &&
+    return det_workers_get(lab->workers, id, NULL, &status, NULL, NULL) == 0 &&
            !strcmp(status.state, state);
 }
 
@@ -119,10 +119,10 @@ static void be_up(struct lab *lab)
     assert_int_equal(det_workers_stop(lab->workers, NULL), 0);
 }
 
-static void a_tree_comes_up_without_memory(void **state)
+static void tree_starts_despite_failed_allocations(void **state)
 {
     (void)state;
-    tell_with_each_failure(&(struct story){ .tell = come_up, .end = be_up });
+    report_with_each_failure(&(struct story){ .report = come_up, .end = be_up });
 }
 
 static void begin_well(struct lab *lab)
@@ -165,7 +165,7 @@ static void live_in_turmoil(struct lab *lab)
     r = det_workers_upsert(lab->workers, NULL, &by_hand, &error);
     assert_true(r == 0 || r == DET_ERR_NO_MEMORY);
     lab_run(lab, 1500 * DET_MILLISECOND);
-    r = det_workers_order(lab->workers, "lab/a", DET_WORKER_ORDER_RESTART);
+    r = det_workers_order(lab->workers, "lab/a", DET_WORKER_ORDER_RESTART, NULL);
     assert_true(r == 0 || r == DET_ERR_NO_MEMORY);
     apply_without(lab, OTHER_TREE);
     lab_run(lab, 2 * DET_SECOND);
@@ -211,18 +211,18 @@ static void be_as_wanted(struct lab *lab)
     assert_int_equal(det_workers_stop(lab->workers, NULL), 0);
 }
 
-static void a_tree_in_turmoil_without_memory_settles_when_there_is_some(void **state)
+static void busy_tree_recovers_from_failed_allocations(void **state)
 {
     (void)state;
-    tell_with_each_failure(&(struct story){
-        .store = "memory:", .begin = begin_well, .tell = live_in_turmoil, .end = be_as_wanted });
+    report_with_each_failure(&(struct story){
+        .store = "memory:", .begin = begin_well, .report = live_in_turmoil, .end = be_as_wanted });
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_tree_comes_up_without_memory),
-        cmocka_unit_test(a_tree_in_turmoil_without_memory_settles_when_there_is_some),
+        cmocka_unit_test(tree_starts_despite_failed_allocations),
+        cmocka_unit_test(busy_tree_recovers_from_failed_allocations),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,7 +22,7 @@ static void begin_with(
     lab_apply(lab, LAB_PUPPET);
 }
 
-static void an_answer_that_is_none_changes_nothing_and_is_told(void **state)
+static void invalid_answer_of_next_is_reported_and_ignored(void **state)
 {
     static const struct {
         struct det_next next;
@@ -31,11 +31,11 @@ static void an_answer_that_is_none_changes_nothing_and_is_told(void **state)
         { { DET_NEXT_HOLD, 0, NULL }, "no reason" },
         { { DET_NEXT_HOLD, 0, "" }, "no reason" },
         { { DET_NEXT_GOTO, PUPPET_ILL, NULL }, "no reason" },
-        { { DET_NEXT_GOTO, PUPPET_WORKING, "to itself" }, "the state it is in" },
-        { { DET_NEXT_GOTO, 5, "to nowhere" }, "a state that is none" },
-        { { DET_NEXT_GOTO, UINT16_MAX, "to nowhere" }, "a state that is none" },
-        { { DET_NEXT_DO, 3, "nothing" }, "an action that is none" },
-        { { (enum det_next_kind)77, 0, "what?" }, "no answer" },
+        { { DET_NEXT_GOTO, PUPPET_WORKING, "to itself" }, "the current state" },
+        { { DET_NEXT_GOTO, 5, "to nowhere" }, "an unknown state" },
+        { { DET_NEXT_GOTO, UINT16_MAX, "to nowhere" }, "an unknown state" },
+        { { DET_NEXT_DO, 3, "nothing" }, "an unknown action" },
+        { { (enum det_next_kind)77, 0, "what?" }, "an invalid decision" },
     };
 
     (void)state;
@@ -47,12 +47,13 @@ static void an_answer_that_is_none_changes_nothing_and_is_told(void **state)
         lab_run(&lab, 3 * DET_SECOND);
         lab_assert_state(&lab, "lab/p", "working");
         if (!strstr(
-                told_nth(&lab, DET_WORKER_EVENT_NEXT_INVALID, "lab/p", 1)->reason, cases[i].text))
-            fail_msg("%s", told_nth(&lab, DET_WORKER_EVENT_NEXT_INVALID, "lab/p", 1)->reason);
-        assert_int_equal(told_times(DET_WORKER_EVENT_NEXT_INVALID, "lab/p"), 3);
-        assert_int_equal(told_times(DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/p"), 1);
-        assert_int_equal(told_times(DET_WORKER_EVENT_TRANSITION, "lab/p"), 1);
-        assert_int_equal(told_times(DET_WORKER_EVENT_ACTION_ENQUEUED, "lab/p"), 0);
+                reported_nth(&lab, DET_WORKER_EVENT_NEXT_INVALID, "lab/p", 1)->reason,
+                cases[i].text))
+            fail_msg("%s", reported_nth(&lab, DET_WORKER_EVENT_NEXT_INVALID, "lab/p", 1)->reason);
+        assert_int_equal(reported_times(DET_WORKER_EVENT_NEXT_INVALID, "lab/p"), 3);
+        assert_int_equal(reported_times(DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/p"), 1);
+        assert_int_equal(reported_times(DET_WORKER_EVENT_TRANSITION, "lab/p"), 1);
+        assert_int_equal(reported_times(DET_WORKER_EVENT_ACTION_ENQUEUED, "lab/p"), 0);
         assert_int_equal(det_workers_stop(lab.workers, NULL), 0);
         lab_close(&lab);
     }
@@ -71,9 +72,10 @@ SENTENCE(three_wrong_answers_pause_the_worker_for_five_minutes_and_no_other)
         &lab, "children: [{name: p, kind: puppet}, "
               "{name: a, kind: link, config: {host: h, port: 1}}]");
     lab_run(&lab, 5 * DET_SECOND);
-    third = told_nth(&lab, DET_WORKER_EVENT_NEXT_INVALID, "lab/p", 3)->at;
-    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_NEXT_INVALID, "lab/p", 3)->number, 3);
-    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/p", 1)->at, third);
+    third = reported_nth(&lab, DET_WORKER_EVENT_NEXT_INVALID, "lab/p", 3)->at;
+    assert_int_equal(reported_nth(&lab, DET_WORKER_EVENT_NEXT_INVALID, "lab/p", 3)->number, 3);
+    assert_int_equal(
+        reported_nth(&lab, DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/p", 1)->at, third);
     assert_true(lab_status(&lab, "lab/p").is_circuit_open);
     det_workers_summary(lab.workers, &summary);
     assert_int_equal(summary.circuits_open, 1);
@@ -87,7 +89,7 @@ SENTENCE(three_wrong_answers_pause_the_worker_for_five_minutes_and_no_other)
     lab_assert_state(&lab, "lab", "degraded");
     lab_run(&lab, DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_EVENT_PANIC_CIRCUIT_CLOSED, "lab/p", 1)->at - third,
+        reported_nth(&lab, DET_WORKER_EVENT_PANIC_CIRCUIT_CLOSED, "lab/p", 1)->at - third,
         5 * DET_MINUTE);
     assert_string_equal(lab_status(&lab, "lab/p").reason, "well again");
     assert_false(lab_status(&lab, "lab/p").is_circuit_open);
@@ -95,7 +97,7 @@ SENTENCE(three_wrong_answers_pause_the_worker_for_five_minutes_and_no_other)
     lab_close(&lab);
 }
 
-SENTENCE(panics_that_are_far_apart_pause_nobody)
+SENTENCE(rare_panics_do_not_pause_the_worker)
 {
     struct lab lab;
 
@@ -104,12 +106,12 @@ SENTENCE(panics_that_are_far_apart_pause_nobody)
     for (uint32_t i = 1; i <= 6; i++) {
         lab_run(&lab, 151 * DET_SECOND);
         wrong.reason = NULL;
-        while (told_times(DET_WORKER_EVENT_NEXT_INVALID, "lab/p") < i)
+        while (reported_times(DET_WORKER_EVENT_NEXT_INVALID, "lab/p") < i)
             lab_run(&lab, 50 * DET_MILLISECOND);
         wrong.reason = "well";
     }
-    assert_int_equal(told_times(DET_WORKER_EVENT_NEXT_INVALID, "lab/p"), 6);
-    assert_int_equal(told_times(DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/p"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_NEXT_INVALID, "lab/p"), 6);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/p"), 0);
     lab_close(&lab);
 }
 
@@ -143,21 +145,21 @@ static void assert_history(struct lab *lab, const char *id, const char *text)
 SENTENCE(an_action_that_panics_has_failed_and_can_be_done_again)
 {
     struct lab lab;
-    const struct told *it;
+    const struct reported *it;
 
     begin_with(&lab, seed, want_one);
     puppet.act = panic_at_first;
     panics_left = 2;
     lab_run(&lab, 10 * DET_SECOND);
-    it = told_nth(&lab, DET_WORKER_EVENT_ACTION_PANIC, "lab/p", 1);
+    it = reported_nth(&lab, DET_WORKER_EVENT_ACTION_PANIC, "lab/p", 1);
     assert_string_equal(it->action, "one");
     assert_string_equal(it->reason, "cannot be: 1");
     assert_true(it->code < 0);
     assert_int_equal(it->number, 1);
-    assert_int_equal(told_times(DET_WORKER_EVENT_ACTION_PANIC, "lab/p"), 2);
-    assert_true(told_times(DET_WORKER_EVENT_ACTION_COMPLETED, "lab/p") > 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_ACTION_PANIC, "lab/p"), 2);
+    assert_true(reported_times(DET_WORKER_EVENT_ACTION_COMPLETED, "lab/p") > 1);
     assert_int_equal(lab_status(&lab, "lab/p").counts.actions_failed, 2);
-    assert_int_equal(told_times(DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/p"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/p"), 0);
     lab_close(&lab);
 }
 
@@ -171,8 +173,8 @@ SENTENCE(actions_that_panic_three_times_pause_the_worker_until_they_are_old)
     puppet.act = panic_at_first;
     panics_left = 3;
     lab_run(&lab, 20 * DET_SECOND);
-    third = told_nth(&lab, DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/p", 1)->at;
-    assert_int_equal(third, told_nth(&lab, DET_WORKER_EVENT_ACTION_PANIC, "lab/p", 3)->at);
+    third = reported_nth(&lab, DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/p", 1)->at;
+    assert_int_equal(third, reported_nth(&lab, DET_WORKER_EVENT_ACTION_PANIC, "lab/p", 3)->at);
     acts = puppet.acts[PUPPET_ONE];
     assert_int_equal(acts, 3);
     assert_history(&lab, "lab/p", "cannot be: 0");
@@ -180,7 +182,7 @@ SENTENCE(actions_that_panic_three_times_pause_the_worker_until_they_are_old)
     assert_int_equal(puppet.acts[PUPPET_ONE], 3);
     lab_run(&lab, 10 * DET_SECOND);
     ASSERT_SPAN(
-        told_nth(&lab, DET_WORKER_EVENT_PANIC_CIRCUIT_CLOSED, "lab/p", 1)->at - third,
+        reported_nth(&lab, DET_WORKER_EVENT_PANIC_CIRCUIT_CLOSED, "lab/p", 1)->at - third,
         5 * DET_MINUTE);
     assert_true(lab_status(&lab, "lab/p").counts.actions_done > 0);
     lab_close(&lab);
@@ -206,7 +208,7 @@ SENTENCE(a_worker_that_is_paused_by_panics_can_be_stopped)
     lab_close(&lab);
 }
 
-SENTENCE(a_collect_that_panics_counts_as_one_and_the_collector_goes_on)
+SENTENCE(collect_panic_is_counted_and_the_collector_continues)
 {
     struct lab lab;
     uint32_t collects;
@@ -218,23 +220,23 @@ SENTENCE(a_collect_that_panics_counts_as_one_and_the_collector_goes_on)
         lab_run(&lab, 100 * DET_MILLISECOND);
     lab.plant.collect_panics = false;
     lab_run(&lab, 5 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_EVENT_OBSERVE_PANIC, "lab/a"), 2);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_OBSERVE_PANIC, "lab/a"), 2);
     assert_string_equal(
-        told_nth(&lab, DET_WORKER_EVENT_OBSERVE_PANIC, "lab/a", 1)->reason, "cannot look");
-    assert_int_equal(told_times(DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/a"), 0);
+        reported_nth(&lab, DET_WORKER_EVENT_OBSERVE_PANIC, "lab/a", 1)->reason, "cannot look");
+    assert_int_equal(reported_times(DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/a"), 0);
     lab_assert_state(&lab, "lab/a", "up");
     lab.plant.collect_panics = true;
     lab_run(&lab, 5 * DET_SECOND);
-    assert_int_equal(told_times(DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/a"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_PANIC_CIRCUIT_OPENED, "lab/a"), 1);
     lab.plant.collect_panics = false;
     lab_run(&lab, 6 * DET_MINUTE);
-    assert_int_equal(told_times(DET_WORKER_EVENT_PANIC_CIRCUIT_CLOSED, "lab/a"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_PANIC_CIRCUIT_CLOSED, "lab/a"), 1);
     lab_assert_state(&lab, "lab/a", "up");
-    assert_int_equal(told_times(DET_WORKER_EVENT_STALE, "lab/a"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_STALE, "lab/a"), 0);
     lab_close(&lab);
 }
 
-static struct det_next tell_the_time(const struct det_worker_view *view)
+static struct det_next report_time(const struct det_worker_view *view)
 {
     if (view->state != PUPPET_WORKING)
         return puppet_walk(view);
@@ -249,7 +251,7 @@ SENTENCE(the_reason_is_refreshed_in_every_tick)
     struct lab lab;
     long long before = -1, now;
 
-    begin_with(&lab, seed, tell_the_time);
+    begin_with(&lab, seed, report_time);
     lab_run(&lab, 3 * DET_SECOND);
     for (int i = 0; i < 20; i++) {
         struct det_worker_status status = lab_status(&lab, "lab/p");
@@ -261,7 +263,7 @@ SENTENCE(the_reason_is_refreshed_in_every_tick)
         before = now;
         lab_run(&lab, 100 * DET_MILLISECOND);
     }
-    assert_int_equal(told_times(DET_WORKER_EVENT_TRANSITION, "lab/p"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_TRANSITION, "lab/p"), 1);
     lab_close(&lab);
 }
 
@@ -307,7 +309,7 @@ static struct det_next read_twice(const struct det_worker_view *view)
     return puppet_walk(view);
 }
 
-SENTENCE(what_a_collect_that_failed_has_written_is_not_seen)
+SENTENCE(output_of_a_failed_collect_is_discarded)
 {
     struct lab lab;
     struct link_observed observed;
@@ -319,7 +321,7 @@ SENTENCE(what_a_collect_that_failed_has_written_is_not_seen)
     lab_apply(&lab, LAB_PUPPET);
     lab_run(&lab, 10 * DET_SECOND);
     assert_int_equal(
-        det_workers_get(lab.workers, "lab/p", &status, link_observed_record(), &observed), 0);
+        det_workers_get(lab.workers, "lab/p", link_observed_record(), &status, &observed, NULL), 0);
     assert_in_range(observed.noise, 1001, 1100);
     lab_close(&lab);
 }
@@ -374,20 +376,20 @@ static struct det_next see_stops(const struct det_worker_view *view)
     }
 }
 
-SENTENCE(a_state_that_runs_is_not_asked_when_it_is_to_stop)
+SENTENCE(next_is_not_called_in_running_states_when_stopping)
 {
     struct lab lab;
 
     was_asked_to_stop_elsewhere = false;
     begin_with(&lab, seed, see_stops);
     lab_run(&lab, 2 * DET_SECOND + (det_time)seed * 100 * DET_MILLISECOND);
-    assert_int_equal(det_workers_order(lab.workers, "lab/p", DET_WORKER_ORDER_DISABLE), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/p", DET_WORKER_ORDER_DISABLE, NULL), 0);
     lab_run(&lab, DET_SECOND);
     lab_assert_state(&lab, "lab/p", "stopped");
     assert_true(lab_status(&lab, "lab/p").stop_wanted);
     lab_run(&lab, 5 * DET_SECOND);
     lab_assert_state(&lab, "lab/p", "stopped");
-    assert_int_equal(det_workers_order(lab.workers, "lab/p", DET_WORKER_ORDER_ENABLE), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/p", DET_WORKER_ORDER_ENABLE, NULL), 0);
     lab_run(&lab, DET_SECOND);
     assert_string_not_equal(lab_status(&lab, "lab/p").state, "stopped");
     assert_int_equal(det_workers_stop(lab.workers, NULL), 0);
@@ -402,7 +404,7 @@ static struct det_next refuse_to_end(const struct det_worker_view *view)
                : puppet_walk(view);
 }
 
-SENTENCE(a_state_that_goes_on_though_it_is_to_stop_gives_no_answer)
+SENTENCE(state_that_refuses_to_stop_is_invalid)
 {
     struct lab lab;
 
@@ -412,7 +414,7 @@ SENTENCE(a_state_that_goes_on_though_it_is_to_stop_gives_no_answer)
     lab_run(&lab, 3 * DET_SECOND);
     lab_assert_state(&lab, "lab/p", "ending");
     lab_assert_log(&lab, "next_invalid lab/p");
-    lab_assert_log(&lab, "goes on though it is to stop");
+    lab_assert_log(&lab, "does not stop the worker");
     lab_run(&lab, 3 * DET_SECOND);
     assert_false(lab_has(&lab, "lab/p"));
     lab_close(&lab);
@@ -421,19 +423,19 @@ SENTENCE(a_state_that_goes_on_though_it_is_to_stop_gives_no_answer)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_answer_that_is_none_changes_nothing_and_is_told),
+        cmocka_unit_test(invalid_answer_of_next_is_reported_and_ignored),
         cmocka_unit_test(three_wrong_answers_pause_the_worker_for_five_minutes_and_no_other),
-        cmocka_unit_test(panics_that_are_far_apart_pause_nobody),
+        cmocka_unit_test(rare_panics_do_not_pause_the_worker),
         cmocka_unit_test(an_action_that_panics_has_failed_and_can_be_done_again),
         cmocka_unit_test(actions_that_panic_three_times_pause_the_worker_until_they_are_old),
         cmocka_unit_test(a_worker_that_is_paused_by_panics_can_be_stopped),
-        cmocka_unit_test(a_collect_that_panics_counts_as_one_and_the_collector_goes_on),
+        cmocka_unit_test(collect_panic_is_counted_and_the_collector_continues),
         cmocka_unit_test(the_reason_is_refreshed_in_every_tick),
         cmocka_unit_test(a_long_reason_is_cut_at_a_character),
-        cmocka_unit_test(what_a_collect_that_failed_has_written_is_not_seen),
+        cmocka_unit_test(output_of_a_failed_collect_is_discarded),
         cmocka_unit_test(a_view_that_was_changed_is_as_before_in_the_next_tick),
-        cmocka_unit_test(a_state_that_runs_is_not_asked_when_it_is_to_stop),
-        cmocka_unit_test(a_state_that_goes_on_though_it_is_to_stop_gives_no_answer),
+        cmocka_unit_test(next_is_not_called_in_running_states_when_stopping),
+        cmocka_unit_test(state_that_refuses_to_stop_is_invalid),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

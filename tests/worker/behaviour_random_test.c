@@ -132,7 +132,7 @@ static void change_the_request(struct lab *lab)
         assert_int_equal(det_workers_set_globals(lab->workers, names[below(2)], NULL), 0);
         break;
     case 3:
-        (void)!det_workers_order(lab->workers, id, (enum det_worker_order)below(3));
+        (void)!det_workers_order(lab->workers, id, (enum det_worker_order)below(3), NULL);
         break;
     default:
         lab_apply(lab, specs[below(SPECS)]);
@@ -172,17 +172,17 @@ static void want_the_first_tree(struct lab *lab)
     lab_apply(lab, specs[0]);
     lab_run(lab, 60 * DET_SECOND);
     while (det_workers_each(lab->workers, wake, id) == 1) {
-        assert_int_equal(det_workers_order(lab->workers, id, DET_WORKER_ORDER_RESTART), 0);
+        assert_int_equal(det_workers_order(lab->workers, id, DET_WORKER_ORDER_RESTART, NULL), 0);
         lab_run(lab, DET_SECOND);
     }
-    (void)!det_workers_order(lab->workers, "lab/a", DET_WORKER_ORDER_ENABLE);
-    (void)!det_workers_order(lab->workers, "lab/a/c0", DET_WORKER_ORDER_ENABLE);
-    (void)!det_workers_order(lab->workers, "lab/p", DET_WORKER_ORDER_ENABLE);
+    (void)!det_workers_order(lab->workers, "lab/a", DET_WORKER_ORDER_ENABLE, NULL);
+    (void)!det_workers_order(lab->workers, "lab/a/c0", DET_WORKER_ORDER_ENABLE, NULL);
+    (void)!det_workers_order(lab->workers, "lab/p", DET_WORKER_ORDER_ENABLE, NULL);
     /* The longest pause is that of panics, then that of circuits. */
     lab_run(lab, 12 * DET_MINUTE);
 }
 
-SENTENCE(whatever_went_wrong_when_all_is_well_again_all_comes_up_and_goes_down)
+SENTENCE(tree_recovers_and_stops_after_random_faults)
 {
     struct lab_options options = behaviour_options(seed);
     struct det_error error = { 0 };
@@ -218,7 +218,7 @@ SENTENCE(whatever_went_wrong_when_all_is_well_again_all_comes_up_and_goes_down)
     lab_close(&lab);
 }
 
-SENTENCE(a_supervisor_that_is_closed_in_the_middle_of_it_all_leaves_nothing_behind)
+SENTENCE(close_during_random_faults_leaks_nothing)
 {
     struct lab_options options = behaviour_options(seed);
     struct lab lab;
@@ -246,8 +246,8 @@ SENTENCE(a_supervisor_that_is_closed_in_the_middle_of_it_all_leaves_nothing_behi
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whatever_went_wrong_when_all_is_well_again_all_comes_up_and_goes_down),
-        cmocka_unit_test(a_supervisor_that_is_closed_in_the_middle_of_it_all_leaves_nothing_behind),
+        cmocka_unit_test(tree_recovers_and_stops_after_random_faults),
+        cmocka_unit_test(close_during_random_faults_leaks_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,9 +35,9 @@ static void retry_delays(uint64_t seed, det_time *delays, unsigned count)
     puppet.code = DET_ERR_IO;
     lab_run(&lab, 400 * DET_SECOND);
     for (unsigned i = 0; i < count; i++)
-        delays[i] = told_nth(&lab, DET_WORKER_EVENT_ACTION_ENQUEUED, "lab/p", i + 2)->at -
-                    told_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", i + 1)->at;
-    assert_int_equal(told_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", 3)->number, 3);
+        delays[i] = reported_nth(&lab, DET_WORKER_EVENT_ACTION_ENQUEUED, "lab/p", i + 2)->at -
+                    reported_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", i + 1)->at;
+    assert_int_equal(reported_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", 3)->number, 3);
     lab_close(&lab);
 }
 
@@ -63,7 +63,7 @@ static void an_action_that_fails_is_tried_again_after_growing_jittered_delays(vo
     assert_true(different > 20);
 }
 
-SENTENCE(next_goes_on_being_asked_while_an_action_rests)
+SENTENCE(next_is_still_called_during_the_backoff_of_an_action)
 {
     struct lab lab;
     uint32_t nexts, acts;
@@ -101,7 +101,7 @@ static struct det_next first_one_then_two(const struct det_worker_view *view)
     return do_it(PUPPET_ONE);
 }
 
-SENTENCE(each_action_rests_by_itself_and_next_sees_how_the_last_one_ended)
+SENTENCE(each_action_has_its_own_backoff)
 {
     struct lab lab;
 
@@ -112,15 +112,17 @@ SENTENCE(each_action_rests_by_itself_and_next_sees_how_the_last_one_ended)
     assert_in_range(puppet.acts[PUPPET_TWO], puppet.acts[PUPPET_ONE] - 1, puppet.acts[PUPPET_ONE]);
     /* `two` follows at once, whatever the delay of `one`. */
     for (uint32_t i = 1; i < puppet.acts[PUPPET_TWO]; i++) {
-        const struct told *failed = told_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", i);
-        const struct told *done = told_nth(&lab, DET_WORKER_EVENT_ACTION_COMPLETED, "lab/p", i);
+        const struct reported *failed =
+            reported_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", i);
+        const struct reported *done =
+            reported_nth(&lab, DET_WORKER_EVENT_ACTION_COMPLETED, "lab/p", i);
 
         assert_true(done->at - failed->at <= 1100 * DET_MILLISECOND);
     }
     lab_close(&lab);
 }
 
-SENTENCE(success_ends_the_growth_of_the_delay)
+SENTENCE(success_resets_the_action_backoff)
 {
     struct lab lab;
     uint32_t failed;
@@ -133,14 +135,14 @@ SENTENCE(success_ends_the_growth_of_the_delay)
     lab_run(&lab, 70 * DET_SECOND);
     assert_true(lab_status(&lab, "lab/p").counts.actions_done > 5);
     assert_int_equal(lab_status(&lab, "lab/p").counts.failures, 0);
-    failed = told_times(DET_WORKER_EVENT_ACTION_FAILED, "lab/p");
+    failed = reported_times(DET_WORKER_EVENT_ACTION_FAILED, "lab/p");
     puppet.code = DET_ERR_IO;
     lab_run(&lab, 10 * DET_SECOND);
-    at = told_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", failed + 1)->at;
+    at = reported_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", failed + 1)->at;
     assert_int_equal(
-        told_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", failed + 1)->number, 1);
+        reported_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", failed + 1)->number, 1);
     assert_in_range(
-        (told_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", failed + 2)->at - at) /
+        (reported_nth(&lab, DET_WORKER_EVENT_ACTION_FAILED, "lab/p", failed + 2)->at - at) /
             DET_MILLISECOND,
         500, 1200);
     lab_close(&lab);
@@ -150,9 +152,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_action_that_fails_is_tried_again_after_growing_jittered_delays),
-        cmocka_unit_test(next_goes_on_being_asked_while_an_action_rests),
-        cmocka_unit_test(each_action_rests_by_itself_and_next_sees_how_the_last_one_ended),
-        cmocka_unit_test(success_ends_the_growth_of_the_delay),
+        cmocka_unit_test(next_is_still_called_during_the_backoff_of_an_action),
+        cmocka_unit_test(each_action_has_its_own_backoff),
+        cmocka_unit_test(success_resets_the_action_backoff),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

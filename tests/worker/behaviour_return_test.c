@@ -8,7 +8,7 @@
 #define A    "children: [" NODE("a") "]"
 #define NONE "children: []"
 
-SENTENCE(a_child_that_returns_while_it_stops_is_kept)
+SENTENCE(child_wanted_again_while_stopping_is_kept)
 {
     struct lab lab;
 
@@ -18,16 +18,16 @@ SENTENCE(a_child_that_returns_while_it_stops_is_kept)
     lab_run(&lab, DET_SECOND);
     lab_assert_state(&lab, "lab/a", "ending");
     lab_apply(&lab, A);
-    assert_int_equal(told_times(DET_WORKER_EVENT_CHILD_KEPT, "lab/a"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_CHILD_KEPT, "lab/a"), 1);
     lab_run(&lab, 20 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "well");
-    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 0);
-    assert_int_equal(told_times(DET_WORKER_EVENT_ADDED, "lab/a"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_ADDED, "lab/a"), 1);
     assert_int_equal(node_of("lab/a")->opened, 1);
     forest_end(&lab);
 }
 
-SENTENCE(a_child_that_returns_while_it_is_closed_begins_anew_as_the_same_worker)
+SENTENCE(child_wanted_again_while_closing_restarts_as_itself)
 {
     struct lab lab;
 
@@ -40,20 +40,20 @@ SENTENCE(a_child_that_returns_while_it_is_closed_begins_anew_as_the_same_worker)
     lab_apply(&lab, A);
     lab_run(&lab, 20 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "well");
-    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 0);
     /* It is the second time that it was begun, and no restart. */
     assert_int_equal(lab_status(&lab, "lab/a").counts.startups, 2);
     assert_int_equal(lab_status(&lab, "lab/a").counts.restarts, 0);
-    assert_int_equal(told_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_CIRCUIT_OPENED, "lab"), 0);
     forest_end(&lab);
 }
 
-SENTENCE(a_child_that_was_ordered_to_rest_still_rests_when_it_returns)
+SENTENCE(disabled_child_is_still_disabled_when_wanted_again)
 {
     struct lab lab;
 
     behaviour_begin(&lab, forest_options(seed), A, 5 * DET_SECOND);
-    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_DISABLE), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_DISABLE, NULL), 0);
     lab_run(&lab, 5 * DET_SECOND);
     node_of("lab/a")->close_hangs = 2 * DET_SECOND;
     lab_apply(&lab, NONE);
@@ -65,7 +65,7 @@ SENTENCE(a_child_that_was_ordered_to_rest_still_rests_when_it_returns)
     forest_end(&lab);
 }
 
-SENTENCE(what_is_below_returns_with_it_as_far_as_it_is_wanted)
+SENTENCE(wanted_children_return_with_their_parent)
 {
     struct lab lab;
 
@@ -82,12 +82,12 @@ SENTENCE(what_is_below_returns_with_it_as_far_as_it_is_wanted)
     lab_assert_state(&lab, "lab/a/y/z", "well");
     lab_assert_state(&lab, "lab/a/w", "well");
     assert_false(lab_has(&lab, "lab/a/x"));
-    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/a/y/z"), 0);
-    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/a/x"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_REMOVED, "lab/a/y/z"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_REMOVED, "lab/a/x"), 1);
     forest_end(&lab);
 }
 
-SENTENCE(one_of_another_kind_is_made_when_the_old_one_is_gone)
+SENTENCE(worker_of_another_kind_waits_for_the_old_one_to_go)
 {
     struct lab lab;
 
@@ -98,12 +98,12 @@ SENTENCE(one_of_another_kind_is_made_when_the_old_one_is_gone)
     lab_apply(&lab, "children: [{name: a, kind: twin, config: {host: h, port: 1}}]");
     lab_run(&lab, 20 * DET_SECOND);
     assert_string_equal(lab_status(&lab, "lab/a").kind, "twin");
-    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 1);
-    assert_int_equal(told_times(DET_WORKER_EVENT_CHILD_KEPT, "lab/a"), 0);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_REMOVED, "lab/a"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_CHILD_KEPT, "lab/a"), 0);
     forest_end(&lab);
 }
 
-SENTENCE(one_that_was_deleted_is_made_anew)
+SENTENCE(deleted_worker_can_be_created_again)
 {
     struct det_child_spec spec = { .name = "h", .kind = "node", .config = "{host: h, port: 1}" };
     struct lab lab;
@@ -117,7 +117,7 @@ SENTENCE(one_that_was_deleted_is_made_anew)
     assert_int_equal(det_workers_upsert(lab.workers, NULL, &spec, NULL), 0);
     lab_run(&lab, 20 * DET_SECOND);
     lab_assert_state(&lab, "lab/h", "well");
-    assert_int_equal(told_times(DET_WORKER_EVENT_REMOVED, "lab/h"), 1);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_REMOVED, "lab/h"), 1);
     assert_int_equal(lab_status(&lab, "lab/h").counts.startups, 1);
     forest_end(&lab);
 }
@@ -158,22 +158,22 @@ SENTENCE(a_new_config_acts_without_a_tick)
     forest_end(&lab);
 }
 
-SENTENCE(an_order_acts_without_a_tick)
+SENTENCE(orders_take_effect_without_waiting_for_a_tick)
 {
     struct lab lab;
 
     behaviour_begin(&lab, rare_ticks(seed), A, 45 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "well");
-    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_DISABLE), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_DISABLE, NULL), 0);
     lab_run(&lab, DET_SECOND);
     lab_assert_state(&lab, "lab/a", "down");
-    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_ENABLE), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_ENABLE, NULL), 0);
     lab_run(&lab, DET_SECOND);
     lab_assert_state(&lab, "lab/a", "well");
     forest_end(&lab);
 }
 
-SENTENCE(a_circle_of_states_ends_with_the_tick)
+SENTENCE(cycle_of_states_is_limited_per_tick)
 {
     struct lab_options options = rare_ticks(seed);
     struct lab lab;
@@ -181,7 +181,7 @@ SENTENCE(a_circle_of_states_ends_with_the_tick)
     behaviour_begin(&lab, options, LAB_PUPPET, 45 * DET_SECOND);
     puppet.next = walk_in_a_circle;
     puppet.nexts = 0;
-    assert_int_equal(det_workers_order(lab.workers, "lab/p", DET_WORKER_ORDER_ENABLE), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/p", DET_WORKER_ORDER_ENABLE, NULL), 0);
     lab_run(&lab, DET_SECOND);
     assert_in_range(puppet.nexts, 8, 10);
     forest_end(&lab);
@@ -190,15 +190,15 @@ SENTENCE(a_circle_of_states_ends_with_the_tick)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_child_that_returns_while_it_stops_is_kept),
-        cmocka_unit_test(a_child_that_returns_while_it_is_closed_begins_anew_as_the_same_worker),
-        cmocka_unit_test(a_child_that_was_ordered_to_rest_still_rests_when_it_returns),
-        cmocka_unit_test(what_is_below_returns_with_it_as_far_as_it_is_wanted),
-        cmocka_unit_test(one_of_another_kind_is_made_when_the_old_one_is_gone),
-        cmocka_unit_test(one_that_was_deleted_is_made_anew),
+        cmocka_unit_test(child_wanted_again_while_stopping_is_kept),
+        cmocka_unit_test(child_wanted_again_while_closing_restarts_as_itself),
+        cmocka_unit_test(disabled_child_is_still_disabled_when_wanted_again),
+        cmocka_unit_test(wanted_children_return_with_their_parent),
+        cmocka_unit_test(worker_of_another_kind_waits_for_the_old_one_to_go),
+        cmocka_unit_test(deleted_worker_can_be_created_again),
         cmocka_unit_test(a_new_config_acts_without_a_tick),
-        cmocka_unit_test(an_order_acts_without_a_tick),
-        cmocka_unit_test(a_circle_of_states_ends_with_the_tick),
+        cmocka_unit_test(orders_take_effect_without_waiting_for_a_tick),
+        cmocka_unit_test(cycle_of_states_is_limited_per_tick),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

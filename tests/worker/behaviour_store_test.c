@@ -128,7 +128,7 @@ SENTENCE(workers_of_one_name_below_two_parents_have_documents_of_their_own)
     forest_end(&lab);
 }
 
-SENTENCE(what_does_not_change_writes_nothing)
+SENTENCE(unchanged_workers_write_no_document)
 {
     struct lab lab;
     uint64_t head;
@@ -183,7 +183,7 @@ SENTENCE(a_change_is_one_delta_with_the_old_and_the_new)
     forest_end(&lab);
 }
 
-SENTENCE(what_goes_takes_its_documents_along_and_what_stops_leaves_them)
+SENTENCE(removed_workers_lose_their_documents_stopped_ones_do_not)
 {
     struct lab lab;
 
@@ -200,7 +200,7 @@ SENTENCE(what_goes_takes_its_documents_along_and_what_stops_leaves_them)
     forest_end(&lab);
 }
 
-SENTENCE(startups_are_counted_over_reopening)
+SENTENCE(startup_count_survives_a_reopen)
 {
     struct lab lab;
 
@@ -221,7 +221,7 @@ SENTENCE(startups_are_counted_over_reopening)
         lab_apply(&lab, YAML);
         lab_run(&lab, 4 * DET_SECOND);
     }
-    assert_int_equal(det_workers_order(lab.workers, "lab/a/x", DET_WORKER_ORDER_RESTART), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a/x", DET_WORKER_ORDER_RESTART, NULL), 0);
     lab_run(&lab, 5 * DET_SECOND);
     assert_int_equal(lab_status(&lab, "lab/a/x").counts.startups, 5);
     lab_assert_log(&lab, "worker_added lab/a/x #5");
@@ -245,14 +245,14 @@ static uint32_t documents_of(struct lab *lab, const char *id)
     return found.count;
 }
 
-SENTENCE(documents_of_workers_that_were_removed_while_all_was_down_go)
+SENTENCE(documents_of_workers_removed_offline_are_deleted)
 {
     struct lab lab;
     uint64_t before;
 
     begin(&lab, seed);
     assert_int_equal(documents_of(&lab, "lab/a/x"), 3);
-    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_DISABLE), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_DISABLE, NULL), 0);
     before = latest(&lab);
     open_again(&lab, "children: [" NODE_OVER("b", NODE("x")) "]");
     assert_int_equal(documents_of(&lab, "lab/a"), 0);
@@ -276,7 +276,7 @@ static const struct det_worker_kind other_kind = {
     .action_count = sizeof node_actions / sizeof node_actions[0],
 };
 
-SENTENCE(documents_of_another_kind_go_and_those_that_wait_for_their_kind_stay)
+SENTENCE(documents_of_another_kind_are_deleted_on_open)
 {
     static const struct det_child_spec child = { .name = "k", .kind = "node" };
     struct lab lab;
@@ -302,7 +302,7 @@ SENTENCE(documents_of_another_kind_go_and_those_that_wait_for_their_kind_stay)
     forest_end(&lab);
 }
 
-SENTENCE(what_was_put_by_hand_waits_for_its_parent)
+SENTENCE(stored_manual_worker_waits_for_its_parent)
 {
     struct det_child_spec spec = { .name = "h", .kind = "node" };
     struct lab lab;
@@ -355,7 +355,7 @@ static int seen_delta(void *context, const struct det_delta *delta)
     return 0;
 }
 
-SENTENCE(a_follower_begins_with_all_and_then_gets_what_changes)
+SENTENCE(follower_gets_all_documents_and_then_the_changes)
 {
     struct lab lab;
     struct seen seen = { 0 };
@@ -390,7 +390,7 @@ SENTENCE(a_follower_begins_with_all_and_then_gets_what_changes)
     forest_end(&lab);
 }
 
-SENTENCE(a_desired_state_counts_only_when_it_is_on_record)
+SENTENCE(desired_state_is_used_only_once_recorded)
 {
     struct lab lab;
 
@@ -416,7 +416,7 @@ SENTENCE(a_desired_state_counts_only_when_it_is_on_record)
     forest_end(&lab);
 }
 
-SENTENCE(workers_that_cannot_be_put_on_record_begin_when_they_can)
+SENTENCE(unrecorded_workers_start_when_the_store_recovers)
 {
     struct lab_options options = forest_options(seed);
     struct lab lab;
@@ -439,7 +439,7 @@ SENTENCE(workers_that_cannot_be_put_on_record_begin_when_they_can)
     forest_end(&lab);
 }
 
-SENTENCE(observations_that_could_not_be_recorded_are_when_the_store_is_back)
+SENTENCE(failed_observation_records_are_saved_after_recovery)
 {
     struct lab lab;
 
@@ -471,7 +471,7 @@ SENTENCE(a_store_that_fails_does_not_keep_workers_from_stopping)
     forest_end(&lab);
 }
 
-SENTENCE(a_worker_by_hand_is_not_made_when_it_cannot_be_recorded)
+SENTENCE(manual_worker_that_cannot_be_recorded_is_refused)
 {
     struct det_child_spec spec = { .name = "h", .kind = "node" };
     struct lab lab;
@@ -518,22 +518,22 @@ SENTENCE(old_deltas_are_compacted_and_documents_stay)
     forest_end(&lab);
 }
 
-#define STORE_TESTS                                                                             \
-    cmocka_unit_test(workers_of_one_name_below_two_parents_have_documents_of_their_own),        \
-        cmocka_unit_test(what_does_not_change_writes_nothing),                                  \
-        cmocka_unit_test(a_change_is_one_delta_with_the_old_and_the_new),                       \
-        cmocka_unit_test(what_goes_takes_its_documents_along_and_what_stops_leaves_them),       \
-        cmocka_unit_test(startups_are_counted_over_reopening),                                  \
-        cmocka_unit_test(documents_of_workers_that_were_removed_while_all_was_down_go),         \
-        cmocka_unit_test(documents_of_another_kind_go_and_those_that_wait_for_their_kind_stay), \
-        cmocka_unit_test(what_was_put_by_hand_waits_for_its_parent),                            \
-        cmocka_unit_test(before_a_spec_is_applied_nothing_is_dropped),                          \
-        cmocka_unit_test(a_follower_begins_with_all_and_then_gets_what_changes),                \
-        cmocka_unit_test(a_desired_state_counts_only_when_it_is_on_record),                     \
-        cmocka_unit_test(workers_that_cannot_be_put_on_record_begin_when_they_can),             \
-        cmocka_unit_test(observations_that_could_not_be_recorded_are_when_the_store_is_back),   \
-        cmocka_unit_test(a_store_that_fails_does_not_keep_workers_from_stopping),               \
-        cmocka_unit_test(a_worker_by_hand_is_not_made_when_it_cannot_be_recorded),              \
+#define STORE_TESTS                                                                      \
+    cmocka_unit_test(workers_of_one_name_below_two_parents_have_documents_of_their_own), \
+        cmocka_unit_test(unchanged_workers_write_no_document),                           \
+        cmocka_unit_test(a_change_is_one_delta_with_the_old_and_the_new),                \
+        cmocka_unit_test(removed_workers_lose_their_documents_stopped_ones_do_not),      \
+        cmocka_unit_test(startup_count_survives_a_reopen),                               \
+        cmocka_unit_test(documents_of_workers_removed_offline_are_deleted),              \
+        cmocka_unit_test(documents_of_another_kind_are_deleted_on_open),                 \
+        cmocka_unit_test(stored_manual_worker_waits_for_its_parent),                     \
+        cmocka_unit_test(before_a_spec_is_applied_nothing_is_dropped),                   \
+        cmocka_unit_test(follower_gets_all_documents_and_then_the_changes),              \
+        cmocka_unit_test(desired_state_is_used_only_once_recorded),                      \
+        cmocka_unit_test(unrecorded_workers_start_when_the_store_recovers),              \
+        cmocka_unit_test(failed_observation_records_are_saved_after_recovery),           \
+        cmocka_unit_test(a_store_that_fails_does_not_keep_workers_from_stopping),        \
+        cmocka_unit_test(manual_worker_that_cannot_be_recorded_is_refused),              \
         cmocka_unit_test(old_deltas_are_compacted_and_documents_stay)
 
 int main(void)

@@ -24,31 +24,31 @@
     static void name##_with(uint64_t seed)
 
 /* What was told, in its order. */
-#define TOLD_MAX 4096
-struct told {
+#define REPORTED_MAX 4096
+struct reported {
     det_time at, took;
     uint64_t number;
     enum det_worker_event_kind kind;
     int code;
     char id[64], action[32], to[32], reason[DET_WORKER_REASON_MAX + 1];
 };
-static struct told told[TOLD_MAX];
-static size_t told_count;
+static struct reported reported[REPORTED_MAX];
+static size_t reported_count;
 
-static inline void watch_told(const struct det_worker_event *event)
+static inline void watch_reported(const struct det_worker_event *event)
 {
-    struct told *it = &told[told_count];
+    struct reported *it = &reported[reported_count];
 
     if (event->kind == DET_WORKER_EVENT_HEARTBEAT ||
         event->kind == DET_WORKER_EVENT_OBSERVED_CHANGED)
         return;
-    assert_true(told_count < TOLD_MAX);
-    told_count++;
-    *it = (struct told){ .kind = event->kind,
-                         .at = event->at,
-                         .took = event->took,
-                         .code = event->code,
-                         .number = event->number };
+    assert_true(reported_count < REPORTED_MAX);
+    reported_count++;
+    *it = (struct reported){ .kind = event->kind,
+                             .at = event->at,
+                             .took = event->took,
+                             .code = event->code,
+                             .number = event->number };
     snprintf(it->id, sizeof it->id, "%s", event->identity->id);
     snprintf(it->action, sizeof it->action, "%s", event->action ? event->action : "");
     snprintf(it->to, sizeof it->to, "%s", event->to ? event->to : "");
@@ -56,24 +56,24 @@ static inline void watch_told(const struct det_worker_event *event)
 }
 
 /* How often this was told of a worker. */
-static inline uint32_t told_times(enum det_worker_event_kind kind, const char *id)
+static inline uint32_t reported_times(enum det_worker_event_kind kind, const char *id)
 {
     uint32_t count = 0;
 
-    for (size_t i = 0; i < told_count; i++)
-        count += told[i].kind == kind && !strcmp(told[i].id, id);
+    for (size_t i = 0; i < reported_count; i++)
+        count += reported[i].kind == kind && !strcmp(reported[i].id, id);
     return count;
 }
 
 /* The n-th, from 1. */
-static inline const struct told *told_nth(
+static inline const struct reported *reported_nth(
     struct lab *lab, enum det_worker_event_kind kind, const char *id, uint32_t nth)
 {
     uint32_t count = 0;
 
-    for (size_t i = 0; i < told_count; i++)
-        if (told[i].kind == kind && !strcmp(told[i].id, id) && ++count == nth)
-            return &told[i];
+    for (size_t i = 0; i < reported_count; i++)
+        if (reported[i].kind == kind && !strcmp(reported[i].id, id) && ++count == nth)
+            return &reported[i];
     fail_msg(
         "%s of %s was told %u times, not %u\n%s", det_worker_event_name(kind), id, count, nth,
         det_buffer_text(&lab->log));
@@ -193,9 +193,9 @@ static const struct det_worker_kind *const puppet_kinds[] = { &puppet_kind, NULL
 
 static inline struct lab_options behaviour_options(uint64_t seed)
 {
-    told_count = 0;
+    reported_count = 0;
     puppet = (struct puppet){ 0 };
-    return (struct lab_options){ .seed = seed, .watch = watch_told, .kinds = puppet_kinds };
+    return (struct lab_options){ .seed = seed, .watch = watch_reported, .kinds = puppet_kinds };
 }
 
 /* A lab with this spec, some seconds later. */

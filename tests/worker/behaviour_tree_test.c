@@ -5,7 +5,7 @@
  * parents in which children run, what a parent sees. */
 #include "worker/forest_test.h"
 
-SENTENCE(a_child_spec_that_is_wrong_is_refused_and_its_siblings_go_on)
+SENTENCE(invalid_child_spec_is_refused_and_siblings_continue)
 {
     static const struct det_child_spec specs[] = {
         { .name = "first", .kind = "node" },
@@ -34,14 +34,14 @@ SENTENCE(a_child_spec_that_is_wrong_is_refused_and_its_siblings_go_on)
     lab_assert_state(&lab, "lab/a/first", "well");
     lab_assert_state(&lab, "lab/a/last", "not_stopped_degraded");
     assert_int_equal(lab_status(&lab, "lab/a").child_count, 2);
-    assert_true(told_times(DET_WORKER_EVENT_CHILD_REFUSED, "lab/a") >= 9);
+    assert_true(reported_times(DET_WORKER_EVENT_CHILD_REFUSED, "lab/a") >= 9);
     lab_assert_log(&lab, "nobody");
     lab_assert_log(&lab, "planet");
     assert_int_equal(det_workers_stop(lab.workers, NULL), 0);
     forest_end(&lab);
 }
 
-SENTENCE(what_was_refused_is_told_once_and_judged_again_when_it_has_changed)
+SENTENCE(refused_child_is_reported_once_and_rechecked_on_change)
 {
     static const struct det_child_spec wrong[] = { { .name = "x", .kind = "nobody" },
                                                    { .name = "", .kind = "node" },
@@ -58,13 +58,13 @@ SENTENCE(what_was_refused_is_told_once_and_judged_again_when_it_has_changed)
     a->child_count = 3;
     lab_apply(&lab, "children: [" NODE("a") "]");
     lab_run(&lab, 5 * DET_SECOND);
-    refused = told_times(DET_WORKER_EVENT_CHILD_REFUSED, "lab/a");
+    refused = reported_times(DET_WORKER_EVENT_CHILD_REFUSED, "lab/a");
     for (uint64_t i = 0; i < 10; i++) {
         a->noise++; /* so that children() is asked again */
         lab_run(&lab, DET_SECOND);
     }
     assert_true(a->asked > 8);
-    assert_int_equal(told_times(DET_WORKER_EVENT_CHILD_REFUSED, "lab/a"), refused);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_CHILD_REFUSED, "lab/a"), refused);
     assert_false(lab_has(&lab, "lab/a/x"));
     assert_int_equal(node_of("lab/a/y")->derives, 1);
     a->children = right;
@@ -77,7 +77,7 @@ SENTENCE(what_was_refused_is_told_once_and_judged_again_when_it_has_changed)
     forest_end(&lab);
 }
 
-SENTENCE(children_that_could_not_be_told_leave_those_that_were_wanted_before)
+SENTENCE(failed_children_call_keeps_the_previous_children)
 {
     static const struct det_child_spec specs[] = { { .name = "x", .kind = "node" } };
     struct lab lab;
@@ -115,7 +115,7 @@ static void three_levels_begin_with_one_tick(void **state)
     lab_run(&lab, 10 * DET_MILLISECOND);
     det_workers_tick(lab.workers);
     lab_apply(&lab, "children: [" NODE_OVER("a", NODE_OVER("b", NODE("c"))) ", " NODE("d") "]");
-    for (int i = 0; i < 8 && !told_times(DET_WORKER_EVENT_TRANSITION, "lab/a/b/c"); i++) {
+    for (int i = 0; i < 8 && !reported_times(DET_WORKER_EVENT_TRANSITION, "lab/a/b/c"); i++) {
         lab_run(&lab, 10 * DET_MILLISECOND);
         det_workers_tick(lab.workers);
     }
@@ -126,7 +126,7 @@ static void three_levels_begin_with_one_tick(void **state)
     forest_end(&lab);
 }
 
-SENTENCE(each_worker_is_asked_once_in_a_tick)
+SENTENCE(next_is_called_once_per_worker_in_a_tick)
 {
     struct lab_options options = forest_options(seed);
     struct lab lab;
@@ -188,7 +188,7 @@ SENTENCE(a_child_runs_in_the_states_of_its_parent_that_its_spec_names)
     forest_end(&lab);
 }
 
-SENTENCE(what_a_parent_sees_counts_by_phase_and_never_by_name)
+SENTENCE(parent_sees_children_by_phase_not_by_state_name)
 {
     struct lab lab;
     struct det_children_view *view;
@@ -225,7 +225,7 @@ SENTENCE(what_a_parent_sees_counts_by_phase_and_never_by_name)
     forest_end(&lab);
 }
 
-SENTENCE(another_kind_under_the_same_name_is_another_worker)
+SENTENCE(another_kind_with_the_same_name_is_another_worker)
 {
     struct lab lab;
 
@@ -255,7 +255,7 @@ SENTENCE(another_kind_under_the_same_name_is_another_worker)
     forest_end(&lab);
 }
 
-SENTENCE(one_that_is_wanted_again_while_it_goes_comes_back)
+SENTENCE(child_wanted_again_while_stopping_restarts)
 {
     struct lab lab;
 
@@ -287,25 +287,25 @@ SENTENCE(a_parent_is_not_gone_before_its_children_are)
     lab_run(&lab, 10 * DET_SECOND);
     assert_false(lab_has(&lab, "lab/a"));
     assert_true(
-        told_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/a/b/c", 1)->at <=
-        told_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/a/b", 1)->at);
+        reported_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/a/b/c", 1)->at <=
+        reported_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/a/b", 1)->at);
     assert_true(
-        told_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/a/b", 1)->at <=
-        told_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/a", 1)->at);
+        reported_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/a/b", 1)->at <=
+        reported_nth(&lab, DET_WORKER_EVENT_REMOVED, "lab/a", 1)->at);
     assert_true(node_of("lab/a/b/c")->ended_at <= node_of("lab/a/b")->ended_at);
     assert_true(node_of("lab/a/b")->ended_at <= node_of("lab/a")->ended_at);
     lab_assert_no_log(&lab, "graceful_shutdown_timeout");
     forest_end(&lab);
 }
 
-SENTENCE(a_parent_that_begins_anew_takes_its_children_with_it)
+SENTENCE(restarting_parent_restarts_its_children)
 {
     struct lab lab;
 
     lab_open(&lab, forest_options(seed));
     lab_apply(&lab, "children: [" NODE_OVER("a", NODE_OVER("b", NODE("c"))) ", " NODE("d") "]");
     lab_run(&lab, 5 * DET_SECOND);
-    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_RESTART), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a", DET_WORKER_ORDER_RESTART, NULL), 0);
     lab_run(&lab, 12 * DET_SECOND);
     lab_assert_state(&lab, "lab/a", "well");
     lab_assert_state(&lab, "lab/a/b", "well");
@@ -338,7 +338,7 @@ SENTENCE(things_are_inherited_from_the_nearest_one_above_and_from_the_options_at
     lab_assert_state(&lab, "lab/l", "up"); /* its plant is of the options */
     /* What is there anew is inherited anew. */
     node_of("lab/a/b")->offers = NULL;
-    assert_int_equal(det_workers_order(lab.workers, "lab/a/b", DET_WORKER_ORDER_RESTART), 0);
+    assert_int_equal(det_workers_order(lab.workers, "lab/a/b", DET_WORKER_ORDER_RESTART, NULL), 0);
     lab_run(&lab, 8 * DET_SECOND);
     assert_ptr_equal(node_of("lab/a/b/c")->inherited, &far);
     assert_int_equal(node_of("lab/a/b/c")->opened, 2);
@@ -362,7 +362,7 @@ SENTENCE(a_parent_sees_the_reason_of_a_child_as_it_is_now)
         snprintf(reason, sizeof reason, "noise %u,", (unsigned)i);
         assert_non_null(strstr(view->list[0]->reason, reason));
     }
-    assert_int_equal(told_times(DET_WORKER_EVENT_TRANSITION, "lab/a/l"), 2);
+    assert_int_equal(reported_times(DET_WORKER_EVENT_TRANSITION, "lab/a/l"), 2);
     forest_end(&lab);
 }
 
@@ -390,7 +390,7 @@ SENTENCE(a_kind_that_always_wants_one_more_below_ends_at_the_limit)
     forest_end(&lab);
 }
 
-static void what_is_too_deep_or_too_long_is_refused_with_a_reason(void **state)
+static void too_deep_or_long_paths_are_refused_with_a_reason(void **state)
 {
     static const char name[] = "a-name-that-is-as-long-as-a-name-may-be-and-not-a-byte-longer-64";
     struct det_child_spec spec = { .name = name, .kind = "puppet" };
@@ -473,22 +473,22 @@ static void hundreds_of_children_come_and_go(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_child_spec_that_is_wrong_is_refused_and_its_siblings_go_on),
-        cmocka_unit_test(what_was_refused_is_told_once_and_judged_again_when_it_has_changed),
-        cmocka_unit_test(children_that_could_not_be_told_leave_those_that_were_wanted_before),
+        cmocka_unit_test(invalid_child_spec_is_refused_and_siblings_continue),
+        cmocka_unit_test(refused_child_is_reported_once_and_rechecked_on_change),
+        cmocka_unit_test(failed_children_call_keeps_the_previous_children),
         cmocka_unit_test(three_levels_begin_with_one_tick),
-        cmocka_unit_test(each_worker_is_asked_once_in_a_tick),
+        cmocka_unit_test(next_is_called_once_per_worker_in_a_tick),
         cmocka_unit_test(a_child_runs_in_the_states_of_its_parent_that_its_spec_names),
-        cmocka_unit_test(what_a_parent_sees_counts_by_phase_and_never_by_name),
-        cmocka_unit_test(another_kind_under_the_same_name_is_another_worker),
-        cmocka_unit_test(one_that_is_wanted_again_while_it_goes_comes_back),
+        cmocka_unit_test(parent_sees_children_by_phase_not_by_state_name),
+        cmocka_unit_test(another_kind_with_the_same_name_is_another_worker),
+        cmocka_unit_test(child_wanted_again_while_stopping_restarts),
         cmocka_unit_test(a_parent_is_not_gone_before_its_children_are),
-        cmocka_unit_test(a_parent_that_begins_anew_takes_its_children_with_it),
+        cmocka_unit_test(restarting_parent_restarts_its_children),
         cmocka_unit_test(
             things_are_inherited_from_the_nearest_one_above_and_from_the_options_at_last),
         cmocka_unit_test(a_parent_sees_the_reason_of_a_child_as_it_is_now),
         cmocka_unit_test(a_kind_that_always_wants_one_more_below_ends_at_the_limit),
-        cmocka_unit_test(what_is_too_deep_or_too_long_is_refused_with_a_reason),
+        cmocka_unit_test(too_deep_or_long_paths_are_refused_with_a_reason),
         cmocka_unit_test(hundreds_of_children_come_and_go),
     };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* driver/documents.h - what a store must be able to do so that workers are on record: the
- * `documents` of its operations. docs/formats/sql_schema.md has the tables, docs/formats/workers.md
- * what workers write.
+/* driver/documents.h - operations with which a store keeps the documents of workers: `documents` of
+ * the store's operations. docs/formats/sql_schema.md has the tables, docs/formats/workers.md the
+ * contents.
  *
- * A document is a JSON object under a kind, an id and a role. What changes in one is a delta:
+ * A document is a JSON object under a kind, an id and a role. A change of a document is a delta:
  *
  *     save  {"a":1,"b":2}          sync 7, version 1   delta {"added":{"a":1,"b":2}}
  *     save  {"a":1,"b":2}          nothing: not a byte is written
@@ -15,18 +15,19 @@
  *     drop                         sync 10             delta {"removed":{"a":1}}
  *
  * Rules
- *   1. A sync id is given to one change of one document, and they grow: over all documents, all
- *      processes and all restarts. Whoever has seen all deltas up to one has missed nothing.
- *   2. The version counts the changes of one document from 1; created_at stays what it was. After a
- *      drop both begin anew.
- *   3. The saves of one call are one commit: all or none, and durable when it has answered 0.
- *   4. What one call of `list` or `deltas` shows is of one moment, and `ret` is its position.
- *   5. Only fields at the top of a document are distinguished. Their values are compared as JSON,
- *      so that spaces, escapes and the order of members do not count, and 1.0 is 1. A document that
- *      is no JSON object, has a field twice (at whatever depth), or is too large or too deep is
- *      DET_ERR_INVALID, and nothing of the call is saved.
- *   6. Deltas are dropped by `compact` and `restore` only, the oldest first; who is behind that
- *      must begin with what the documents are now (`oldest` of the position says so).
+ *   1. A sync id identifies one change of one document. Sync ids grow over all documents, processes
+ *      and restarts. A reader that has seen all deltas up to a sync id has no gap.
+ *   2. The version counts the changes of one document from 1; created_at does not change. A drop
+ *      resets both.
+ *   3. The saves of one call are one commit: all or none, and durable when the call returns 0.
+ *   4. One call of `list` or `deltas` reads one snapshot, and `ret` is the position of that
+ *      snapshot.
+ *   5. Only the top-level fields of a document are distinguished. Values are compared as JSON:
+ *      spaces, escapes and the order of members do not count, and 1.0 equals 1. DET_ERR_INVALID,
+ *      and nothing of the call is saved, if a document is not a JSON object, has a duplicate field
+ *      at any depth, or is too large or too deep.
+ *   6. Only `compact` and `restore` drop deltas, the oldest first. A reader whose position is older
+ *      than `oldest` must read the documents again.
  *   7. A store opened for reading answers every change with DET_ERR_READ_ONLY. */
 #ifndef DETENT_DRIVER_DOCUMENTS_H
 #define DETENT_DRIVER_DOCUMENTS_H
@@ -37,12 +38,12 @@ DET_BEGIN
 
 struct det_store;
 
-#define DET_DOCUMENT_ID_MAX   512       /* bytes of an id: UTF-8, none control; not empty */
-#define DET_DOCUMENT_KIND_MAX 64        /* bytes of a kind: [A-Za-z0-9._-]; not empty */
-#define DET_DOCUMENT_MAX      (1 << 20) /* bytes of a document */
-#define DET_DOCUMENT_DEPTH    62        /* of objects and arrays in it, itself included */
+#define DET_DOCUMENT_ID_MAX   512 /* bytes in an id: UTF-8, no control characters, not empty */
+#define DET_DOCUMENT_KIND_MAX 64  /* bytes in a kind: [A-Za-z0-9._-], not empty */
+#define DET_DOCUMENT_MAX      (1 << 20) /* bytes in a document */
+#define DET_DOCUMENT_DEPTH    62 /* nested objects and arrays, including the document itself */
 
-/* Each with its name in the tables. */
+/* The roles, each with its name in the tables. */
 #define DET_DOCUMENT_ROLES(X) \
     X(IDENTITY, "identity")   \
     X(DESIRED, "desired")     \
@@ -60,20 +61,20 @@ enum det_document_change {
     DET_DOCUMENT_DROPPED,
 };
 
-/* What is to be: the text (borrowed), or none at all. */
+/* The desired content of a document: its text (borrowed), or a drop. */
 struct det_document_save {
     const char *kind, *id;
     enum det_document_role role;
-    bool is_drop;      /* one that is not there is dropped already */
-    bool has_expected; /* only if its version is `expected`: DET_ERR_CONFLICT */
+    bool is_drop;      /* dropping a missing document is not an error */
+    bool has_expected; /* save only if the version is `expected`, else DET_ERR_CONFLICT */
     const char *text;
     size_t size;
-    uint64_t expected; /* 0: it is not there */
+    uint64_t expected; /* 0: the document does not exist */
 };
 struct det_document_saved {
-    bool is_changed;  /* false: it was so already */
-    uint64_t sync;    /* of this change, or of the last one */
-    uint64_t version; /* 0: it is not there */
+    bool is_changed;  /* false: the content is unchanged */
+    uint64_t sync;    /* sync id of this change, or of the last one */
+    uint64_t version; /* 0: the document does not exist */
 };
 
 struct det_document {
@@ -81,7 +82,7 @@ struct det_document {
     enum det_document_role role;
     uint64_t sync, version;
     det_time created_at, updated_at; /* by the store's clock */
-    const char *text;                /* as it was saved */
+    const char *text;                /* the text as saved */
     size_t size;
 };
 
@@ -91,61 +92,61 @@ struct det_delta {
     const char *kind, *id;
     enum det_document_role role;
     enum det_document_change change;
-    uint64_t version; /* that this change made; of a drop, the last one */
+    uint64_t version; /* version after this change; of a drop, the last version */
     const char
-        *text; /* {"added": {...}, "modified": {...}, "removed": {...}}, empty ones left out */
+        *text; /* {"added": {...}, "modified": {...}, "removed": {...}}, without empty members */
     size_t size;
 };
 
 struct det_document_query {
     const char *kind;  /* NULL: any */
     const char *id;    /* NULL: any */
-    const char *below; /* an id: it, and those that begin with it and "/"; NULL: any */
+    const char *below; /* an id: matches it and the ids that begin with it and "/"; NULL: any */
     bool has_role;
     enum det_document_role role;
-    const char *after_id; /* list: in the order of ids, then kinds, then roles as above; NULL: from
-                             the first */
-    uint64_t after;       /* deltas: a sync id */
-    size_t limit;         /* documents or deltas; 0: all. Of one id all or none are listed: a list
-                             may be longer by its other roles */
+    const char *after_id; /* list: start after this id, in the order of ids, then kinds, then roles
+                           * as above; NULL: start at the first */
+    uint64_t after;       /* deltas: start after this sync id */
+    size_t limit;         /* at most this many documents or deltas; 0: all. All documents of one id
+                           * are listed together, so a list may exceed the limit */
 };
 
 struct det_document_position {
-    uint64_t latest; /* sync id of the newest change; 0: there was none */
-    uint64_t oldest; /* deltas are there for every sync id from this on; latest + 1: for none */
+    uint64_t latest; /* sync id of the newest change; 0: no change yet */
+    uint64_t oldest; /* oldest sync id whose delta is kept; latest + 1: no delta is kept */
 };
 
 struct det_document_keep {
-    det_time since;     /* deltas older than this may go, by the store's clock; 0: none by age */
-    uint64_t count_max; /* and all but the newest so many; 0: none by count */
-    uint64_t bytes_max; /* and all but the newest so many bytes of texts; 0: none by size */
+    det_time since;     /* drop deltas older than this, by the store's clock; 0: no limit of age */
+    uint64_t count_max; /* keep at most this many of the newest deltas; 0: no limit of count */
+    uint64_t bytes_max; /* keep at most this many bytes of the newest deltas; 0: no limit of size */
 };
 
 struct det_document_ops {
-    /* In their order, also where two are of one document. `ret`, of `count` elements, may be NULL.
-     */
+    /* Saves in the given order, even if two are of one document. `ret` has `count` elements; it may
+     * be NULL. */
     int (*save)(
         struct det_store *store, const struct det_document_save *saves, size_t count,
         struct det_document_saved *ret, struct det_error *reterr);
-    /* `visit` must not call the store; its non-zero answer is returned. `ret` is written before the
-     * first visit; it may be NULL. */
+    /* Lists documents. `visit` must not call the store; its non-zero return value is returned.
+     * `ret` is written before the first visit; it may be NULL. */
     int (*list)(
         struct det_store *store, const struct det_document_query *query,
         int (*visit)(void *context, const struct det_document *document), void *context,
         struct det_document_position *ret);
-    /* In the order of sync ids. */
+    /* Lists deltas by sync id. */
     int (*deltas)(
         struct det_store *store, const struct det_document_query *query,
         int (*visit)(void *context, const struct det_delta *delta), void *context,
         struct det_document_position *ret);
     int (*position)(struct det_store *store, struct det_document_position *ret);
-    /* Drops deltas, some after the other, so that others need not wait for all. `ret` is how many,
-     * also when it has failed then. */
+    /* Drops deltas in several transactions, so that other users of the store do not wait. `ret` is
+     * the number of dropped deltas, even after an error. */
     int (*compact)(struct det_store *store, const struct det_document_keep *keep, uint64_t *ret);
-    /* Brings in a document of another store, with its version and times, but with a sync id and a
-     * delta of this one; one that is there is left alone. New sync ids are above `floor`, the
-     * latest of the other store: where fewer were, the deltas that are there are dropped, so that
-     * whoever follows begins anew. */
+    /* Imports a document of another store with its version and times, but with a sync id and a
+     * delta of this store. An existing document is not changed. New sync ids are above `floor`, the
+     * latest of the other store. If this store had fewer, its deltas are dropped, so every reader
+     * starts again. */
     int (*restore)(
         struct det_store *store, const struct det_document *document, uint64_t floor,
         bool *ret_is_new);

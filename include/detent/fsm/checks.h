@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* checks.h - what rows mean in the checking passes 1 to 4 of define.h. */
+/* checks.h - the meaning of rows in the checking passes 1 to 4 of define.h. */
 #ifndef DETENT_FSM_CHECKS_H
 #define DETENT_FSM_CHECKS_H
 
@@ -20,7 +20,7 @@ enum {
     FSM_STATE_HEALTH_IS_NEUTRAL = DET_STATE_NEUTRAL,
 };
 
-/* What a component cannot have, and what only a component has. */
+/* Rows that a component cannot have, and rows that only a component has. */
 #define FSM__ONLY_INSTANCE(what) FSM__CAT(FSM__ONLY_INSTANCE_, FSM__MODE)(what)
 #define FSM__ONLY_INSTANCE_INSTANCE(what)
 #define FSM__ONLY_INSTANCE_COMPONENT(what) \
@@ -29,13 +29,13 @@ enum {
 #define FSM__ONLY_COMPONENT(what) FSM__CAT(FSM__ONLY_COMPONENT_, FSM__MODE)(what)
 #define FSM__ONLY_COMPONENT_COMPONENT(what)
 #define FSM__ONLY_COMPONENT_INSTANCE(what) \
-    _Static_assert(0, what " belongs to a component: say #define FSM_CONTEXT with its struct");
+    _Static_assert(0, what " belongs to a component: add #define FSM_CONTEXT with its struct");
 
 #define FSM__EVENT_POINTER const struct FSM__OWN(_event) *
 
-/* 1: a thunk has the untyped signature of machine.h and calls the user's typed function. Its
- * parameters begin with fsm__, which is the templates' own. Those of a component are in
- * component_checks.h. */
+/* Pass 1: a thunk has the untyped signature of machine.h and calls the user's typed function. Its
+ * parameters begin with fsm__, which is reserved for the templates. component_checks.h has the
+ * thunks of components. */
 #define FSM__F_GUARD(f)  FSM__CAT(FSM__F_GUARD_, FSM__MODE)(f)
 #define FSM__F_HOOK(f)   FSM__CAT(FSM__F_HOOK_, FSM__MODE)(f)
 #define FSM__F_UPDATE(f) FSM__CAT(FSM__F_UPDATE_, FSM__MODE)(f)
@@ -90,7 +90,7 @@ enum {
 
 #define FSM__PICK4(_1, _2, _3, _4, n, ...)                                     n
 #define FSM__PICK12(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, n, ...) n
-/* Whether extras stand behind three, and behind two, arguments. */
+/* 1 if extras follow three, or two, arguments; else 0. */
 #define FSM__BEHIND_3(...)                                                                        \
     FSM__PICK12(                                                                                  \
         __VA_ARGS__, too_many_extras, MORE, MORE, MORE, MORE, MORE, MORE, MORE, MORE, BARE, BARE, \
@@ -99,7 +99,7 @@ enum {
     FSM__PICK12(                                                                                 \
         __VA_ARGS__, too_many_extras, too_many_extras, MORE, MORE, MORE, MORE, MORE, MORE, MORE, \
         MORE, BARE, BARE, ~)
-/* WITH_IF or NO_IF: whether a guard stands among extras, behind three and behind two arguments. */
+/* WITH_IF or NO_IF: whether the extras after three, or two, arguments contain a guard. */
 #define FSM__IF_3(...)                 FSM__CAT(FSM__IF_3_, FSM__BEHIND_3(__VA_ARGS__))(__VA_ARGS__)
 #define FSM__IF_3_BARE(...)            NO_IF
 #define FSM__IF_3_too_many_extras(...) NO_IF
@@ -108,9 +108,8 @@ enum {
 #define FSM__IF_2_BARE(...)            NO_IF
 #define FSM__IF_2_too_many_extras(...) NO_IF
 #define FSM__IF_2_MORE(S, E, ...)      FSM__IF_AMONG(__VA_ARGS__)
-/* The one extra that matters gives a comma and the answer. */
-#define FSM__IF_AMONG(...) FSM__SECOND(~FSM__EACH_EXTRA(FSM__IF_ONE, ~, __VA_ARGS__), NO_IF)
-/* Every extra by its name; all others give nothing. */
+/* IF expands to a comma and WITH_IF, which FSM__SECOND selects; other extras to nothing. */
+#define FSM__IF_AMONG(...)    FSM__SECOND(~FSM__EACH_EXTRA(FSM__IF_ONE, ~, __VA_ARGS__), NO_IF)
 #define FSM__IF_ONE(x, extra) FSM__IF_IS_##extra
 #define FSM__IF_IS_IF(f)      , WITH_IF
 #define FSM__IF_IS_CALL(f)
@@ -122,7 +121,7 @@ enum {
 #define FSM__IF_IS_WITHIN(...)
 #define FSM__IF_IS_REASON(text)
 
-/* 2: a plain row, with or without a guard. */
+/* Pass 2: a plain row, with or without a guard. */
 #define FSM__P_PAIR_NO_IF(x, s, e)                                                \
     enum {                                                                        \
         FSM__TRANSITION(s, e) =                                                   \
@@ -132,8 +131,8 @@ enum {
 #define FSM__P_PAIR_WITH_IF(x, s, e) \
     FSM__P_PAIR_NO_IF(x, s, e)       \
     typedef char FSM__GUARDED(s, e)[1];
-/* An override. A static declaration that follows an external one, that of an ELSE, is an error; the
- * other way round it is none: so the order is checked. */
+/* An override. A static declaration after an external one, that of an ELSE, is an error; the
+ * reverse order is not. This checks the order. */
 #define FSM__P_AGAIN(s, e)                                                                   \
     _Static_assert(FSM__TRANSITION(s, e) >= 0, "an override comes after what it overrides"); \
     static int FSM__ELSE_LAST(s, e) __attribute__((unused));
@@ -143,7 +142,7 @@ enum {
 #define FSM__P_AGAIN_NO_IF(x, s, e) \
     FSM__P_AGAIN(s, e)              \
     extern char FSM__GUARDED_EVER(s, e)[2];
-/* An alternative; an override without a guard has another idea of FSM__GUARDED_EVER. */
+/* An alternative. An override without a guard declares FSM__GUARDED_EVER differently. */
 #define FSM__P_ELSE_WITH_IF(x, s, e)                                                       \
     _Static_assert(FSM__TRANSITION(s, e) >= 0, "an ELSE comes after the row of its pair"); \
     _Static_assert(sizeof(FSM__GUARDED(s, e)) == 1, "the row of the pair has no IF");      \
@@ -154,7 +153,7 @@ enum {
     enum { FSM__ONE_ELSE(s, e) };
 #define FSM__P_ENTERS(t) typedef char FSM__ENTERED(t)[1 + 0 * (int)FSM__STATE(t)];
 
-/* 3 */
+/* Pass 3. */
 #define FSM__A_AFTER(...) \
     FSM__CAT(FSM__A_AFTER_, FSM__PICK4(__VA_ARGS__, 4, 3, 2, 1, ~))(__VA_ARGS__)
 #define FSM__A_AFTER_3(S, duration, e) \
@@ -174,8 +173,8 @@ enum {
 #define FSM__A_ENTRY(x, s)                   enum { FSM__ONE_ENTRY(s) = FSM__STATE(s) };
 #define FSM__A_EXIT(x, s)                    enum { FSM__ONE_EXIT(s) = FSM__STATE(s) };
 
-/* Each kind of extra as a member of a struct, so that a second one is an error. The member stands
- * between two assertions, the first of which an unknown extra does not survive. */
+/* Makes each kind of extra a member of a struct, so that a duplicate is an error. The member stands
+ * between two assertions; the first one fails for an unknown extra. */
 #define FSM__A_ONCE(x, extra) _Static_assert(no_extra_is_called_##extra, "");
 #define FSM__A_IS(member)                  1, ""); \
     char member; _Static_assert(1
@@ -189,9 +188,9 @@ enum {
 #define no_extra_is_called_WITHIN(...)  FSM__A_IS(WITHIN_stands_once_in_a_row)
 #define no_extra_is_called_REASON(text) FSM__A_IS(REASON_stands_once_in_a_row)
 
-/* Answers: each kind of extra once in a row, REASON only where there is a stop, WITHIN only where a
- * state is entered. FSM__A_<extra> gives what is to be asked about it, with the kind of row and the
- * target: mostly nothing. */
+/* Checks the extras of a row: each kind once, REASON only with a stop, WITHIN only where a state is
+ * entered. FSM__A_<extra> expands to the check of an extra, with the kind of row and the target;
+ * most expand to nothing. */
 #define FSM__A_EXTRAS(row, t, ...)                                                           \
     _Static_assert(sizeof(struct { FSM__EACH_EXTRA(FSM__A_ONCE, ~, __VA_ARGS__) }) > 0, ""); \
     FSM__EACH_EXTRA(FSM__A_##row, t, __VA_ARGS__)
@@ -235,15 +234,15 @@ enum {
 #define FSM__A_STOP_BARE(...)
 #define FSM__A_STOP_MORE(S, E, ...) FSM__A_EXTRAS(HALT, ~, __VA_ARGS__)
 
-/* Policies: a component has nowhere to keep an event for later. */
+/* Policies: a component cannot keep deferred events. */
 #define FSM__A_POLICY(policy) FSM__CAT(FSM__A_POLICY_, FSM__MODE)(policy)
 #define FSM__A_POLICY_INSTANCE(policy)
 #define FSM__A_POLICY_COMPONENT(policy)                           \
     _Static_assert(                                               \
         FSM__CAT(DET_UNHANDLED_, policy) <= DET_UNHANDLED_IGNORE, \
-        "a component keeps no event for later: its policies are ERROR and IGNORE");
+        "a component cannot keep an event for later: its policies are ERROR and IGNORE");
 
-/* 4 */
+/* Pass 4. */
 #define FSM__G_STATE(...) FSM__G_STATE_(__VA_ARGS__, NORMAL, NORMAL, ~)
 #define FSM__G_STATE_(s, wire, flag, health, ...)                                             \
     _Static_assert(                                                                           \
@@ -251,7 +250,7 @@ enum {
         "INITIAL or FINAL comes before the health of a state");                               \
     FSM__G_WIRE(FSM__STATE_WIRE, wire)                                                        \
     FSM__G_STATE_##flag(s) FSM__CAT(FSM__C_STATE_, FSM__MODE)(s, flag)
-/* Once, and not a keyword of C. */
+/* A name on disk must be unique and not a C keyword. */
 #define FSM__G_WIRE(sentence, wire) \
     enum { sentence(wire) };        \
     _Static_assert(sizeof(struct { char wire; }) == 1, "");
@@ -265,13 +264,13 @@ enum {
 #define FSM__G_STATE_NEUTRAL(s) FSM__G_STATE_NORMAL(s)
 #define FSM__G_EVENT(e, wire, ...)     \
     FSM__G_WIRE(FSM__EVENT_WIRE, wire) \
-    _Static_assert(sizeof(FSM__TAKEN(e)) == 1, "no transition takes this event");
+    _Static_assert(sizeof(FSM__TAKEN(e)) == 1, "no transition accepts this event");
 #define FSM__G_INTERNAL(e, ...)     \
     FSM__G_EVENT(e, __VA_ARGS__, ~) \
     FSM__CAT(FSM__G_INTERNAL_, FSM__MODE)(e)
 #define FSM__G_INTERNAL_INSTANCE(e) \
     _Static_assert(sizeof(FSM__PRODUCED(e)) == 1, "nothing produces this internal event");
-/* A dispatch function makes whatever event it likes. */
+/* A dispatch function may produce any event. */
 #define FSM__G_INTERNAL_COMPONENT(e)
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* component_checks.h - what rows mean in the checking passes of define.h where the spec has an
- * FSM_CONTEXT: functions get the context, and there are rows of the component. */
+/* component_checks.h - meaning of rows in the checking passes of define.h for a spec with an
+ * FSM_CONTEXT: functions get the context, and component rows are permitted. */
 #ifndef DETENT_FSM_COMPONENT_CHECKS_H
 #define DETENT_FSM_COMPONENT_CHECKS_H
 
 #define FSM__CONTEXT_POINTER struct FSM_CONTEXT *
-/* The tables hand the context on as data, which is const there: the actions own it. */
+/* The tables pass the context as const data; the actions own it, so the cast is safe. */
 #define FSM__CONTEXT_OF(data) ((FSM__CONTEXT_POINTER)(uintptr_t)(data))
 
-/* 1 */
+/* Pass 1. */
 #define FSM__F_GUARD_COMPONENT(f)                                                                  \
     static bool f(const struct FSM_CONTEXT *, FSM__EVENT_POINTER);                                 \
     static bool FSM__RUN(f)(const struct det_move *fsm__1, const void *fsm__2, const void *fsm__3) \
@@ -38,7 +38,7 @@
 #define FSM__F_UPDATE_COMPONENT(f) FSM__ONLY_INSTANCE("UPDATE")
 #define FSM__F_FILL_COMPONENT(f)   FSM__ONLY_INSTANCE("FILL")
 
-/* DISPATCH(S, mode) and DISPATCH(S, mode, f). A thunk for each state, as a function may serve
+/* DISPATCH(S, mode) and DISPATCH(S, mode, f). One thunk per state, since a function may serve
  * several. */
 #define FSM__C_DISPATCH(...) \
     FSM__CAT(FSM__C_DISPATCH_, FSM__PICK4(__VA_ARGS__, 4, 3, 2, 1, ~))(__VA_ARGS__)
@@ -67,7 +67,7 @@
     enum { FSM__ONE_CLOSED(s) = FSM__TRANSITION(s, e) };       \
     _Static_assert(                                            \
         (int)FSM__ONE_DISPATCH(s) != (int)DET_DISPATCH_IGNORE, \
-        "CLOSED belongs to a state that looks at events from outside: BLOCK or POLL");
+        "CLOSED belongs to a state that receives events from outside: BLOCK or POLL");
 #define FSM__C_FAILURE(e) enum { FSM__ONE_FAILURE = (int)FSM__EVENT(e) };
 #define FSM__C_COMPLETION(f)                                                             \
     static int f(FSM__CONTEXT_POINTER, const struct det_component_end *);                \
@@ -82,8 +82,8 @@
         return f(fsm__1);                              \
     }
 
-/* 4: every state but a FINAL one has its DISPATCH, and takes the failure event. The latter is
- * counted, since no pass sees a state and the failure event in one row. */
+/* Pass 4: every state except a FINAL one has its DISPATCH and accepts the failure event. The latter
+ * is counted, since no pass sees a state and the failure event in one row. */
 #define FSM__C_STATE_INSTANCE(s, flag)
 #define FSM__C_STATE_COMPONENT(s, flag) FSM__C_STATE_##flag(s)
 #define FSM__C_STATE_NORMAL(s)  \
@@ -101,7 +101,7 @@
 #define FSM__C_FAILS(x, s, e) \
     +((int)FSM__EVENT(e) == (int)FSM__ONE_FAILURE ? (int)FSM__LIVES(s) : 0)
 
-/* 5 */
+/* Pass 5. */
 #define FSM__C_TABLE(...) \
     FSM__CAT(FSM__C_TABLE_, FSM__PICK4(__VA_ARGS__, 4, 3, 2, 1, ~))(__VA_ARGS__)
 #define FSM__C_TABLE_2(S, mode_)      FSM__STATES(FSM__C_TABLE_MODE, DET_DISPATCH_##mode_, S)

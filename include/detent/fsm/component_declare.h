@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* component_declare.h - the part of declare.h for a spec with an FSM_CONTEXT: how a component is
- * supervised, told of events and asked for its state. No include guard on purpose. */
+/* component_declare.h - the part of declare.h for a spec with an FSM_CONTEXT: functions to
+ * supervise a component, send events to it and read its state. No include guard on purpose. */
 struct FSM_CONTEXT;
 FSM__DECLARED const struct det_component_def FSM__OWN(_component);
 
 #ifdef FSM_HANDLER
-/* Sets the context's handler, which must outlive the component; NULL is DET_ERR_INVALID. */
+/* Sets the handler of the context, which must outlive the component; NULL is DET_ERR_INVALID. */
 struct FSM_HANDLER;
 DET_MUST_CHECK int FSM__OWN(_supervise)(
     struct det_executor *executor, struct FSM_CONTEXT *context, const struct FSM_HANDLER *handler,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* component_define.h - the part of define.h for a spec with an FSM_CONTEXT: what each state
- * dispatches to, and the component. No include guard on purpose. */
+/* component_define.h - the part of define.h for a spec with an FSM_CONTEXT: the dispatch function
+ * of each state, and the component. No include guard on purpose. */
 _Static_assert(
     __builtin_types_compatible_p(
         __typeof__(((struct FSM_CONTEXT *)0)->component), struct det_component),
@@ -11,8 +11,8 @@ _Static_assert(
     sizeof(struct FSM__OWN(_event)) <= DET_COMPONENT_EVENT_MAX,
     "an event of a component has at most DET_COMPONENT_EVENT_MAX bytes");
 
-/* The failure event is taken by every state that lives. */
-_Static_assert((int)FSM__ONE_FAILURE >= 0, "a component says once which event errors become");
+/* Every state that is not final accepts the failure event. */
+_Static_assert((int)FSM__ONE_FAILURE >= 0, "a component has one FAILURE row");
 #include <detent/fsm/rows_off.h>
 #undef STATE
 #define STATE(...) FSM__C_LIVES(__VA_ARGS__)
@@ -37,7 +37,7 @@ enum {
 #undef FSM__C_STAYS
 _Static_assert(
     (int)FSM__OWN(__failing_states) == (int)FSM__OWN(__living_states),
-    "every state that is not FINAL takes the FAILURE event");
+    "every state that is not FINAL accepts the FAILURE event");
 
 #pragma GCC diagnostic push
 #ifdef __clang__
@@ -84,7 +84,7 @@ int FSM__OWN(_supervise)(
         return det_error_set(
             reterr, DET_ERR_INVALID, "%s is not supervised without a handler",
             FSM__OWN(_machine).name);
-    if (!context->component.def)
+    if (!det_component_is_supervised(&context->component))
         context->handler = handler;
     return det_supervise(executor, &FSM__OWN(_component), context, options, ret, reterr);
 }

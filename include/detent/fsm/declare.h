@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* declare.h - template: what callers of a machine see. One machine per include, any number of them.
+/* declare.h - template: the C interface of a machine for its callers. One machine per include; a
+ * file may include any number of them.
  *
  *     #define FSM_SPEC "order.fsm"        on the include path; it names FSM_NAME and FSM_PREFIX
  *     #include <detent/fsm/declare.h>
  *
- * Gives, for a machine called order with prefix ORDER:
+ * For a machine called order with prefix ORDER this declares:
  *     enum order_state { ORDER_PENDING, ... };          and enum order_event_kind
  *     struct order_event { kind; union { struct payment pay; ... }; };
  *     order_pay((struct payment){ ... }), order_cancel()   constructors, one per event
  *     order_is_open(state), order_event_is_input(kind)     one per GROUP and EVENT_GROUP
  *     order_send(), order_instance_start(), order_instance_cancel(), order_instance_get(); the
- *     first three also as order_send_with() and so on, with options: event ids, conditions, errors
+ *     first three also as order_send_with() and so on, with options and `reterr`
  *     order_state_name()
  *     extern const struct det_machine order_machine;       made by define.h in one .c file
- * and the structs of the records that the spec describes. #define FSM_LOCAL before each of the two
- * templates keeps the machine inside of one .c file.
+ * and the structs of the records in the spec. #define FSM_LOCAL before each of the two templates
+ * keeps the machine inside one .c file.
  *
- * Where the spec says #define FSM_CONTEXT pump, the machine is that of a component (supervise.h):
- * instead of instances there are
+ * If the spec contains #define FSM_CONTEXT pump, the machine is that of a component (supervise.h).
+ * Instead of functions for instances this declares
  *     pump_supervise(), pump_offer(), pump_handle_send(), pump_handle_state()
  *     extern const struct det_component_def pump_component; */
 #include <detent/rec/language.h>
 #if REC__IS_C11
 
-/* Before the spec is first read, so that a row which is none spoils as little as it can. */
+/* Included before the spec is first read, so that an invalid row causes few further errors. */
 #include <detent/supervise.h>
 
 #include <detent/fsm/pre.h>
@@ -34,7 +35,8 @@
 #include <detent/runtime.h>
 #endif
 
-/* Names mean nothing else to C. This comes first, since such a name spoils what follows. */
+/* Checks that names have no other meaning in C. This comes first, since such a name breaks later
+ * passes. */
 #include <detent/fsm/rows_off.h>
 #undef STATE
 #undef EVENT
@@ -73,13 +75,13 @@
 REC__CHECK_VALUE(FSM__STRING(FSM_NAME), FSM__CAT(REC__NAME_, FSM_NAME), FSM_NAME)
 REC__CHECK_VALUE("FSM_PREFIX", FSM__CAT(REC__NAME_, FSM_PREFIX), FSM_PREFIX)
 
-/* The records that stand in the spec itself. */
+/* The records in the spec itself. */
 #define REC_SPEC FSM_SPEC
 #include <detent/rec/passes.h>
 #undef REC_SPEC
 
-/* States: ORDER_PENDING for users, PENDING_is_a_state_of_order for the rows, so that a row which
- * names an event where a state belongs does not compile. */
+/* States: ORDER_PENDING for users, PENDING_is_a_state_of_order for the rows, so that a row with an
+ * event in place of a state does not compile. */
 #include <detent/fsm/rows_off.h>
 #undef STATE
 #define STATE(s, ...) FSM__PUBLIC(s), FSM__STATE(s) = FSM__PUBLIC(s),
@@ -106,7 +108,7 @@ enum FSM__OWN(_event_kind) {
 #define FSM__PICK3(_1, _2, _3, n, ...) n
 #define FSM__EVENT_FORM(...)           FSM__PICK3(__VA_ARGS__, PAYLOAD, PLAIN, PLAIN, ~)
 
-/* A member of the union, where there is a payload. */
+/* A member of the union, if the event has a payload. */
 #define FSM__D_MEMBER(...) FSM__CAT(FSM__D_MEMBER_, FSM__EVENT_FORM(__VA_ARGS__))(__VA_ARGS__)
 #define FSM__D_MEMBER_PLAIN(e, wire)
 #define FSM__D_MEMBER_PAYLOAD(e, wire, payload) struct payload wire;
@@ -173,78 +175,79 @@ FSM__DECLARED const struct det_machine FSM__OWN(_machine);
 #ifdef FSM_CONTEXT
 #include <detent/fsm/component_declare.h>
 #else
-/* Events and data go by value: in C a wrong pointer only warns, a wrong struct does not compile. */
+/* Events and data are passed by value: in C a wrong pointer only warns, a wrong struct does not
+ * compile. */
 DET_MUST_CHECK static inline int FSM__OWN(_send_with)(
     struct det_runtime *runtime, const char *instance, struct FSM__OWN(_event) event,
-    const struct det_send_options *options, struct det_sent *ret)
+    const struct det_send_options *options, struct det_sent *ret, struct det_error *reterr)
 {
-    return det_runtime_send(runtime, &FSM__OWN(_machine), instance, &event, options, ret);
+    return det_runtime_send(runtime, &FSM__OWN(_machine), instance, &event, options, ret, reterr);
 }
 
 DET_MUST_CHECK static inline int FSM__OWN(_send)(
     struct det_runtime *runtime, const char *instance, struct FSM__OWN(_event) event,
     struct det_sent *ret)
 {
-    return det_runtime_send(runtime, &FSM__OWN(_machine), instance, &event, NULL, ret);
+    return det_runtime_send(runtime, &FSM__OWN(_machine), instance, &event, NULL, ret, NULL);
 }
 
 #ifdef FSM_DATA
 DET_MUST_CHECK static inline int FSM__OWN(_instance_start_with)(
     struct det_runtime *runtime, const char *instance, struct FSM_DATA data,
-    const struct det_send_options *options, struct det_sent *ret)
+    const struct det_send_options *options, struct det_sent *ret, struct det_error *reterr)
 {
-    return det_runtime_start(runtime, &FSM__OWN(_machine), instance, &data, options, ret);
+    return det_runtime_start(runtime, &FSM__OWN(_machine), instance, &data, options, ret, reterr);
 }
 
 DET_MUST_CHECK static inline int FSM__OWN(_instance_start)(
     struct det_runtime *runtime, const char *instance, struct FSM_DATA data, struct det_sent *ret)
 {
-    return det_runtime_start(runtime, &FSM__OWN(_machine), instance, &data, NULL, ret);
+    return det_runtime_start(runtime, &FSM__OWN(_machine), instance, &data, NULL, ret, NULL);
 }
 
 DET_MUST_CHECK static inline int FSM__OWN(_instance_get)(
     struct det_runtime *runtime, const char *instance, struct det_instance *ret,
     struct FSM_DATA *ret_data)
 {
-    return det_runtime_get(runtime, &FSM__OWN(_machine), instance, ret, ret_data);
+    return det_runtime_get(runtime, &FSM__OWN(_machine), instance, ret, ret_data, NULL);
 }
 #else
 DET_MUST_CHECK static inline int FSM__OWN(_instance_start_with)(
     struct det_runtime *runtime, const char *instance, const struct det_send_options *options,
-    struct det_sent *ret)
+    struct det_sent *ret, struct det_error *reterr)
 {
-    return det_runtime_start(runtime, &FSM__OWN(_machine), instance, NULL, options, ret);
+    return det_runtime_start(runtime, &FSM__OWN(_machine), instance, NULL, options, ret, reterr);
 }
 
 DET_MUST_CHECK static inline int FSM__OWN(_instance_start)(
     struct det_runtime *runtime, const char *instance, struct det_sent *ret)
 {
-    return det_runtime_start(runtime, &FSM__OWN(_machine), instance, NULL, NULL, ret);
+    return det_runtime_start(runtime, &FSM__OWN(_machine), instance, NULL, NULL, ret, NULL);
 }
 
 DET_MUST_CHECK static inline int FSM__OWN(_instance_get)(
     struct det_runtime *runtime, const char *instance, struct det_instance *ret)
 {
-    return det_runtime_get(runtime, &FSM__OWN(_machine), instance, ret, NULL);
+    return det_runtime_get(runtime, &FSM__OWN(_machine), instance, ret, NULL, NULL);
 }
 #endif
 
 DET_MUST_CHECK static inline int FSM__OWN(_instance_cancel_with)(
     struct det_runtime *runtime, const char *instance, const char *reason,
-    const struct det_send_options *options, struct det_sent *ret)
+    const struct det_send_options *options, struct det_sent *ret, struct det_error *reterr)
 {
-    return det_runtime_cancel(runtime, &FSM__OWN(_machine), instance, reason, options, ret);
+    return det_runtime_cancel(runtime, &FSM__OWN(_machine), instance, reason, options, ret, reterr);
 }
 
 DET_MUST_CHECK static inline int FSM__OWN(_instance_cancel)(
     struct det_runtime *runtime, const char *instance, const char *reason, struct det_sent *ret)
 {
-    return det_runtime_cancel(runtime, &FSM__OWN(_machine), instance, reason, NULL, ret);
+    return det_runtime_cancel(runtime, &FSM__OWN(_machine), instance, reason, NULL, ret, NULL);
 }
 
 #endif
 
-/* "none" for what is no state, such as the state before the first one. */
+/* "none" for a value that is not a state, such as the state before the first one. */
 static inline const char *FSM__OWN(_state_name)(unsigned state)
 {
     return state < FSM__OWN(_state_count) ? FSM__OWN(_machine).states[state].name : "none";

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* define.h - template: checks the machine in FSM_SPEC and lays down its tables. In one .c file,
- * after the machine's declare.h:
+/* define.h - template: checks the machine in FSM_SPEC and makes its tables. Include it in one .c
+ * file, after the machine's declare.h:
  *
  *     #include "order.h"
  *     #define FSM_SPEC "order.fsm"
  *     #include <detent/fsm/define.h>
  *     static int charge_card(...) { ... }       the functions that the spec names
  *
- * Two tricks carry all the checks, and both put the reason into an identifier that the compiler
+ * Two properties of C carry all checks; both put the reason into an identifier that the compiler
  * prints:
- *   - an enumerator may be declared once  -> "said twice" is an error;
- *   - a typedef may be repeated (C11)     -> "never said" is an error where it is used.
+ *   - an enumerator may be declared once      -> a duplicate is an error;
+ *   - a typedef may be repeated (C11)         -> a missing one is an error where it is used.
  *
  * The passes over the spec:
  *   1 functions   prototypes for the user's functions, untyped thunks for the tables
  *   2 pairs       each (state, event) once; overrides and alternatives in their place; names known
  *   3 answers     timeouts are answered where they fire; one timeout, one hook of a kind a state
- *   4 forgotten   no state unentered, no event untaken, no internal event unproduced, one initial
- *   5 tables      functions, effects, timers, states, events, groups, transitions, the machine */
+ *   4 forgotten   every state entered, every event accepted, every internal event produced, one
+ *   initial 5 tables      functions, effects, timers, states, events, groups, transitions, the
+ *   machine */
 #include <detent/rec/language.h>
 #if REC__IS_C11
 
@@ -39,7 +40,7 @@ _Static_assert(
     FSM__OWN(_state_count) * FSM__OWN(_event_count) <= DET_CELLS_MAX,
     "too many states times events: use fewer of them, or several machines");
 
-/* 1 functions */
+/* Pass 1: functions. */
 #include <detent/fsm/rows_off.h>
 #undef GUARD
 #undef HOOK
@@ -53,7 +54,7 @@ _Static_assert(
 #define EFFECT(...) FSM__F_EFFECT(__VA_ARGS__)
 #include FSM_SPEC
 
-/* Dense ids of what rows refer to by number. */
+/* Dense ids of the names that rows refer to. */
 #include <detent/fsm/rows_off.h>
 #undef EFFECT
 #define EFFECT(...)            FSM__EFFECT_ID(__VA_ARGS__, ~)
@@ -85,7 +86,7 @@ enum FSM__OWN(__event_group) {
     FSM__OWN(__event_group_count),
 };
 
-/* 2 pairs */
+/* Pass 2: pairs. */
 #include <detent/fsm/rows_off.h>
 #undef ON
 #undef ON_EACH
@@ -112,9 +113,9 @@ enum FSM__OWN(__event_group) {
 #define OVERRIDE_STOP(...) FSM__P_HOLD(FSM__P_AGAIN_, __VA_ARGS__)
 #define ELSE_STAY(...)     FSM__P_HOLD(FSM__P_ELSE_, __VA_ARGS__)
 #define ELSE_STOP(...)     FSM__P_HOLD(FSM__P_ELSE_, __VA_ARGS__)
-/* Behind the pair come extras, or nothing. */
+/* The pair is followed by extras or nothing. */
 #define FSM__P_HOLD(what, ...) FSM__P_HOLDS(FSM__CAT(what, FSM__IF_2(__VA_ARGS__)), __VA_ARGS__, ~)
-/* They are dropped here: they were only asked for a guard. */
+/* Drops the extras; they were only searched for a guard. */
 #define FSM__P_HOLDS(F, S, E, ...) FSM__PAIRS(F, ~, S, E)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wredundant-decls"
@@ -125,7 +126,7 @@ enum FSM__OWN(__event_group) {
 #undef FSM__P_HOLD
 #undef FSM__P_HOLDS
 
-/* 3 answers */
+/* Pass 3: answers. */
 #include <detent/fsm/rows_off.h>
 #undef ON
 #undef STAY
@@ -163,7 +164,7 @@ enum FSM__OWN(__event_group) {
 FSM__A_POLICY(FSM_UNHANDLED)
 #endif
 
-/* What each state of a component does by itself. */
+/* The dispatch function of each state of a component. */
 #include <detent/fsm/rows_off.h>
 #undef DISPATCH
 #undef CLOSED
@@ -188,7 +189,7 @@ FSM__A_POLICY(FSM_UNHANDLED)
 #include FSM_SPEC
 #pragma GCC diagnostic pop
 
-/* 4 forgotten */
+/* Pass 4: forgotten rows. */
 #include <detent/fsm/rows_off.h>
 #undef STATE
 #undef EVENT
@@ -199,7 +200,7 @@ FSM__A_POLICY(FSM_UNHANDLED)
 #include FSM_SPEC
 _Static_assert((int)FSM__ONE_INITIAL >= 0, "exactly one state is INITIAL");
 
-/* 5 tables. Each has one row more than it needs, so that none is ever empty. */
+/* Pass 5: tables. Each has one extra row, so that none is empty. */
 #include <detent/fsm/rows_off.h>
 #undef EFFECT
 #define EFFECT(...) FSM__T_EFFECT(__VA_ARGS__)
@@ -230,8 +231,8 @@ static const struct det_state_def FSM__OWN(__states)[] = {
     [FSM__OWN(_state_count)].name = NULL,
 };
 
-/* Rows that come later win: an UNHANDLED over its event's default, an OVERRIDE over a transition.
- * The passes above have ruled out accidents. */
+/* Later rows win: an UNHANDLED over the default of its event, an OVERRIDE over a transition. The
+ * passes above have excluded accidental duplicates. */
 #pragma GCC diagnostic push
 #ifdef __clang__
 #pragma GCC diagnostic ignored "-Winitializer-overrides"
@@ -287,8 +288,8 @@ static const struct det_group_def FSM__OWN(__event_groups)[] = {
     { .name = NULL },
 };
 
-/* Two passes make the table: first every cell leads back to its own state, unhandled, so that a
- * step needs no test; then the rows. The ranges are an extension that gcc and clang share. */
+/* The table is made in two passes: first every cell leads to its own state, unhandled, so that a
+ * step needs no test; then the rows are set. The ranges are an extension of gcc and clang. */
 #pragma GCC diagnostic ignored "-Wpedantic"
 static const struct det_transition FSM__OWN(
     __table)[(size_t)FSM__OWN(_state_count) * (size_t)FSM__OWN(_event_count)] = {
@@ -315,7 +316,7 @@ static const struct det_transition FSM__OWN(
 #include FSM_SPEC
 };
 
-/* What is tried when the guard of a cell says no, in the order of the rows. */
+/* The alternatives of a cell whose guard refuses, in the order of the rows. */
 #include <detent/fsm/rows_off.h>
 #undef ELSE
 #undef ELSE_STAY

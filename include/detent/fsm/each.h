@@ -5,10 +5,10 @@
  * ...
  *
  * A macro cannot call itself, so there is one chain per level of nesting: ROW over the states of a
- * row, COLUMN over its events, EXTRA over what stands behind them, FEW and MEMBER over the list
- * inside one of those. The numbered lines are of one shape; only their count matters (DET_LIST_MAX
- * and DET_EXTRAS_MAX in machine.h). A list that is too long asks for FSM__ROW_at_most_64_fit_here,
- * which is not there. */
+ * row, COLUMN over its events, EXTRA over the extras after them, FEW and MEMBER over the list
+ * inside of an extra. The numbered lines have one shape; only their count matters (DET_LIST_MAX and
+ * DET_EXTRAS_MAX in machine.h). A list that is too long needs FSM__ROW_at_most_64_fit_here, which
+ * does not exist. */
 #ifndef DETENT_FSM_EACH_H
 #define DETENT_FSM_EACH_H
 
@@ -22,7 +22,7 @@
 #define FSM__SECOND(...)        FSM__SECOND_(__VA_ARGS__, ~, ~)
 #define FSM__UNLIST(...)        __VA_ARGS__
 
-/* 1 for a list in parentheses, which is what ANY(...) is; 0 for a plain name. */
+/* 1 for a list in parentheses, such as ANY(...); 0 for a plain name. */
 #define FSM__PROBE(...) ~, 1
 #define FSM__IS_LIST(x) FSM__SECOND(FSM__PROBE x, 0)
 
@@ -32,16 +32,16 @@
     _40, _41, _42, _43, _44, _45, _46, _47, _48, _49, _50, _51, _52, _53, _54, _55, _56, _57, _58, \
     _59, _60, _61, _62, _63, _64, _65, n, ...)                                                     \
     n
-/* How many arguments, 1 to 64. */
+/* Number of arguments, 1 to 64. */
 #define FSM__COUNT(...)                                                                            \
     FSM__PICK(                                                                                     \
         __VA_ARGS__, at_most_64_fit_here, 64, 63, 62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51,  \
         50, 49, 48, 47, 46, 45, 44, 43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32, 31, 30, 29,    \
         28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, \
         4, 3, 2, 1, ~)
-/* How many, 1 to 8: the same for less work, which counts where it is done for every row. */
+/* Number of arguments, 1 to 8: cheaper, for use in every row. */
 #define FSM__PICK_9(_1, _2, _3, _4, _5, _6, _7, _8, _9, n, ...) n
-/* One more than there may be. */
+/* One argument too many. */
 #define FSM__COUNT_8(...) FSM__PICK_9(__VA_ARGS__, at_most_8_fit_here, 8, 7, 6, 5, 4, 3, 2, 1, ~)
 /* ONE argument or MANY. */
 #define FSM__ONE_OR_MANY(...)                                                                      \
@@ -273,15 +273,15 @@
 #define FSM__MEMBER_63(F, x, a, ...) F(x, a) FSM__MEMBER_62(F, x, __VA_ARGS__)
 #define FSM__MEMBER_64(F, x, a, ...) F(x, a) FSM__MEMBER_63(F, x, __VA_ARGS__)
 
-/* FSM__PAIRS(F, x, S, E): F(x, s, e) for every state in S and every event in E, each of which is a
- * name or a list. */
+/* FSM__PAIRS(F, x, S, E): F(x, s, e) for every state in S and every event in E. S and E are names
+ * or lists. */
 #define FSM__PAIRS(F, x, S, E) FSM__CAT3(FSM__PAIRS_, FSM__IS_LIST(S), FSM__IS_LIST(E))(F, x, S, E)
 /* 0 is a name, 1 a list. */
 #define FSM__PAIRS_00(F, x, s, e) F(x, s, e)
 #define FSM__PAIRS_10(F, x, S, e) FSM__EACH_ROW(FSM__PAIR_OF_STATE, (F, x, e), FSM__UNLIST S)
 #define FSM__PAIRS_01(F, x, s, E) FSM__EACH_COLUMN(FSM__PAIR_OF_EVENT, (F, x, s), FSM__UNLIST E)
 #define FSM__PAIRS_11(F, x, S, E) FSM__EACH_ROW(FSM__PAIR_OF_BOTH, (F, x, E), FSM__UNLIST S)
-/* The context c is (F, x, what is fixed). */
+/* The context c is (F, x, the fixed argument). */
 #define FSM__PAIR_OF_STATE(c, s)         FSM__PAIR_OF_STATE_(s, FSM__UNLIST c)
 #define FSM__PAIR_OF_STATE_(...)         FSM__PAIR_OF_STATE__(__VA_ARGS__)
 #define FSM__PAIR_OF_STATE__(s, F, x, e) F(x, s, e)
@@ -293,7 +293,7 @@
 #define FSM__PAIR_OF_BOTH__(s, F, x, E) \
     FSM__EACH_COLUMN(FSM__PAIR_OF_EVENT, (F, x, s), FSM__UNLIST E)
 
-/* FSM__STATES(F, x, S): F(x, s) for every state in S, a name or a list. */
+/* FSM__STATES(F, x, S): F(x, s) for every state in S, which is a name or a list. */
 #define FSM__STATES(F, x, S)   FSM__CAT(FSM__STATES_, FSM__IS_LIST(S))(F, x, S)
 #define FSM__STATES_0(F, x, s) F(x, s)
 #define FSM__STATES_1(F, x, S) FSM__EACH_ROW(F, x, FSM__UNLIST S)

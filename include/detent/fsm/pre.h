@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* pre.h - what both templates need: the loops, the sentences that become identifiers, and the words
- * of the language. Expects FSM_SPEC. */
+/* pre.h - the common part of both templates: loops, sentences that become identifiers, and the
+ * words of the language. Expects FSM_SPEC. */
 #ifndef FSM_SPEC
-#error "say #define FSM_SPEC \"order.fsm\" (a file on the include path) before this template"
+#error "write #define FSM_SPEC \"order.fsm\" (a file on the include path) before this template"
 #endif
 
 #include <detent/fsm/each.h>
@@ -12,19 +12,20 @@
 #include FSM_SPEC
 
 #ifndef FSM_NAME
-#error "the spec says no #define FSM_NAME: it is a fragment, and a fragment cannot run"
+#error "the spec has no #define FSM_NAME: it is a fragment, and a fragment cannot run"
 #endif
 #ifndef FSM_PREFIX
-#error "the spec says no #define FSM_PREFIX"
+#error "the spec has no #define FSM_PREFIX"
 #endif
 #if defined(FSM_CONTEXT) && defined(FSM_DATA)
 #error "a component (FSM_CONTEXT) keeps what it needs in its context: it has no FSM_DATA"
 #endif
 #if defined(FSM_HANDLER) && !defined(FSM_CONTEXT)
-#error "FSM_HANDLER belongs to a component: say #define FSM_CONTEXT as well"
+#error "FSM_HANDLER belongs to a component: add #define FSM_CONTEXT"
 #endif
 
-/* Who may know the machine: everybody, or with FSM_LOCAL the .c file that has both templates. */
+/* Linkage of the machine: external, or with FSM_LOCAL internal to the .c file with both
+ * templates. */
 #undef FSM__DECLARED
 #undef FSM__DEFINED
 #ifdef FSM_LOCAL
@@ -45,7 +46,7 @@
 #define FSM__OWN(x)    FSM__CAT(FSM_NAME, x)
 #define FSM__PUBLIC(x) FSM__CAT3(FSM_PREFIX, _, x)
 
-/* Sentences about the machine. A compiler that finds one untrue prints it. */
+/* Sentences about the machine. The compiler prints a false one. */
 #define FSM__STATE(s)           FSM__CAT(s##_is_a_state_of_, FSM_NAME)
 #define FSM__EVENT(e)           FSM__CAT(e##_is_an_event_of_, FSM_NAME)
 #define FSM__STATE_WIRE(w)      FSM__CAT(w##_is_the_name_of_one_state_of_, FSM_NAME)
@@ -72,7 +73,7 @@
 #define FSM__GROUP(g)           FSM__CAT(g##_is_a_group_of_, FSM_NAME)
 #define FSM__EVENT_GROUP(g)     FSM__CAT(g##_is_an_event_group_of_, FSM_NAME)
 #define FSM__RUN(f)             FSM__CAT(f##_runs_in_, FSM_NAME)
-/* Of a component. */
+/* Sentences about a component. */
 #define FSM__ONE_DISPATCH(s) FSM__CAT(s##_has_one_DISPATCH_in_, FSM_NAME)
 #define FSM__NO_DISPATCH(s)  FSM__CAT(s##_is_FINAL_and_has_no_DISPATCH_in_, FSM_NAME)
 #define FSM__LIVES(s)        FSM__CAT(s##_lives_in_, FSM_NAME)
@@ -94,7 +95,7 @@
 #define FSM__HAS_DATA 0
 #endif
 
-/* Whether rows are those of a component, whose functions get its context, or of instances. */
+/* The mode: COMPONENT, whose functions get its context, or INSTANCE. */
 #undef FSM__MODE
 #ifdef FSM_CONTEXT
 #define FSM__MODE COMPONENT

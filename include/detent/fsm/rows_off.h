@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* rows_off.h - makes every row mean nothing; each pass of a template then gives a meaning to the
- * rows it is about. Included again between passes. No include guard on purpose. */
+/* rows_off.h - defines every row as nothing; each pass of a template then redefines the rows it
+ * needs. Included again between passes. No include guard on purpose. */
 #include <detent/fsm/rows_none.h>
 #include <detent/rec/rows_off.h>
 

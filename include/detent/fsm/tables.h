@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tables.h - what rows mean where define.h lays down its tables, pass 5. */
+/* tables.h - meaning of rows in pass 5 of define.h, which makes the tables. */
 #ifndef DETENT_FSM_TABLES_H
 #define DETENT_FSM_TABLES_H
 
@@ -54,7 +54,8 @@
                         .payload_offset = offsetof(struct FSM__OWN(_event), wire), \
                         .payload = { .get = type##_record } },
 
-/* The same layout as the event struct, with the C names of the events as members: for KEEP. */
+/* A struct with the layout of the event struct and the C names of the events as members: for
+ * KEEP. */
 #define FSM__T_LAYOUT(...) FSM__CAT(FSM__T_LAYOUT_, FSM__EVENT_FORM(__VA_ARGS__))(__VA_ARGS__)
 /* Without and with a payload. */
 #define FSM__T_LAYOUT_PLAIN(e, wire)            struct det_empty e;
@@ -64,8 +65,8 @@
 /* A group with the ids of its members. */
 #define FSM__T_GROUP(F, name, ...) { #name, FSM__T_IDS(F, __VA_ARGS__), FSM__COUNT(__VA_ARGS__) },
 
-/* All cells of a state, before its rows; where there are too many or none, which is said elsewhere,
- * just one. */
+/* All cells of a state, before its rows. Just one cell if the number of states is zero or too
+ * large, which is reported elsewhere. */
 #define FSM__T_UNHANDLED(s) [FSM__T_FIRST(s)... FSM__T_LAST(s)] = { .to = FSM__STATE(s) },
 #define FSM__T_FIRST(s)     (size_t) FSM__STATE(s) * (size_t)FSM__OWN(_event_count)
 #define FSM__T_LAST(s)      FSM__T_FIRST(s) + FSM__T_BEHIND_FIRST
@@ -100,7 +101,7 @@
 #define FSM__T_TO_DET_OUTCOME_STAY(s, t)     FSM__STATE(s)
 #define FSM__T_TO_DET_OUTCOME_STOP(s, t)     FSM__STATE(s)
 
-/* FSM__T_<extra> gives initializers, but for KEEP, which needs to know the event. */
+/* FSM__T_<extra> gives initializers; KEEP also needs the event. */
 #define FSM__T_EXTRA(e, extra)     FSM__T_TAKE(e, FSM__T_##extra)
 #define FSM__T_TAKE(...)           FSM__T_TAKE_(__VA_ARGS__)
 #define FSM__T_TAKE_(e, what, ...) FSM__T_TAKE_##what(e, __VA_ARGS__)
@@ -137,7 +138,7 @@
                   "KEEP takes a field that the payload and the data have with the same type"); \
           }),                                                                                  \
       true },
-/* bytes(n) is a struct without a name, so that two of them are compatible only in size. */
+/* bytes(n) is an unnamed struct, so two of them are compatible only in size. */
 #define FSM__T_SAME(a, b)                                                     \
     (__builtin_types_compatible_p(__typeof__(a), __typeof__(b)) ||            \
      (__builtin_classify_type(a) == 12 && __builtin_classify_type(b) == 12 && \

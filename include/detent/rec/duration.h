@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* duration.h - the durations of a spec: SECONDS(90) and its like, digits and a unit.
+/* duration.h - the durations of a spec, such as SECONDS(90): digits and a unit.
  *
- * A unit makes a triple: the number, its text, and the length of the unit in nanoseconds. A bare
- * number is no triple, so it does not compile; the text shows whether the number is made of digits
- * only, which is what the reader of specs takes. REC__CHECK_DURATION(d) has the sentences,
- * REC__NANOSECONDS(d) the value. No include guard on the units: templates take them away. */
+ * A unit expands to a triple: the number, its text, and the length of the unit in nanoseconds. A
+ * bare number is no triple and does not compile; the text shows whether the number consists of
+ * digits only, as the spec reader requires. REC__CHECK_DURATION(d) has the sentences,
+ * REC__NANOSECONDS(d) the value. No include guard on the units: templates undefine them. */
 #undef MILLISECONDS
 #undef SECONDS
 #undef MINUTES
@@ -23,7 +23,7 @@
 
 #include <detent/rec/names.h>
 
-/* 1 for a triple and nothing after it; another text for anything else. */
+/* 1 for a triple without further arguments; another text otherwise. */
 #define REC__IS_DURATION(d)                     REC__SECOND(REC__ASK_DURATION d, 0)
 #define REC__ASK_DURATION(...)                  ~, REC__FIFTH(__VA_ARGS__, 0, 1, 0, 0, ~)
 #define REC__SECOND(...)                        REC__SECOND_(__VA_ARGS__, ~)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* language.h - says in one sentence what the templates are for, where a compiler of another
- * language would say it in hundreds. The template leaves itself out then. */
+/* language.h - explains in one sentence that the templates are for C; a compiler of another
+ * language would print hundreds of errors. The template then omits itself. */
 #if defined __cplusplus || !defined __STDC_VERSION__
 #define REC__IS_C11 0
 #elif __STDC_VERSION__ < 201112L

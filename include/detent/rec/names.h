@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* names.h - refuses names of a spec that mean something else to C: keywords, macros and names that
- * C keeps for itself. The reader of specs refuses the same.
+/* names.h - refuses names of a spec that have another meaning in C: keywords, macros and reserved
+ * names. The spec reader refuses the same names.
  *
  * A row checks its first name with REC__CHECK_NAME("STATE", REC__NAME_##s, s). The preprocessor
- * expands the third argument and leaves the second alone, unless reserved.h knows it: the two texts
- * differ where the name is a macro or is reserved. */
+ * expands the third argument and leaves the second alone, unless reserved.h defines it: the two
+ * texts differ if the name is a macro or is reserved. */
 #ifndef DETENT_REC_NAMES_H
 #define DETENT_REC_NAMES_H
 
@@ -29,11 +29,11 @@
      __builtin_strncmp(text, "DET_", 4) == 0)
 #define REC__SENTENCE " is a keyword of C, a macro or a reserved name: choose another name"
 
-/* `name` is the text of the name as the spec has it. */
+/* `name` is the text of the name in the spec. */
 #define REC__CHECK_NAME(name, pasted, expanded) \
     _Static_assert(REC__IS_NAME(pasted, expanded), name REC__SENTENCE);
-/* The value of a word such as FSM_PREFIX, which cannot be pasted before it is expanded: what a
- * macro such as NULL expands to begins with a digit or a parenthesis. */
+/* The value of a word such as FSM_PREFIX, which cannot be pasted before it is expanded: the
+ * expansion of a macro such as NULL begins with a digit or a parenthesis. */
 #define REC__CHECK_VALUE(name, pasted, expanded)                                             \
     _Static_assert(                                                                          \
         REC__IS_NAME(pasted, expanded) && __builtin_strcmp(REC__STRING(expanded), "A") >= 0, \
@@ -43,7 +43,7 @@
     _Static_assert(                                           \
         REC__IS_NAME(REC__FIRST pasted, REC__FIRST expanded), \
         "in '" names "' the first name" REC__SENTENCE);
-/* The name of a function must not be that of a macro with parameters either. */
+/* The name of a function must not be that of a function-like macro either. */
 #define REC__CHECK_FUNCTION(name, pasted, function)                                   \
     REC__CHECK_NAME(name, pasted, function)                                           \
     _Static_assert(                                                                   \

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* passes.h - template: reads REC_SPEC several times and makes C of its record rows.
+/* passes.h - template: reads REC_SPEC several times and turns its record rows into C.
  *
  * For templates whose specs contain record rows among others: define REC_SPEC, define all other
- * rows away, include <detent/rec/rows_off.h>, then this. Afterwards the record rows mean nothing
- * again.
+ * rows as nothing, include <detent/rec/rows_off.h>, then this. Afterwards the record rows are
+ * nothing again.
  *
  * END closes a RECORD and an ENUM alike, so every pass gives both a form with the same end. */
 #include <detent/rec/types.h>
 
 #include <detent/rec/names.h>
 
-/* Names mean nothing else to C. */
+/* Names have no other meaning in C. */
 #undef RECORD
 #undef FIELD
 #undef OPTIONAL
@@ -20,7 +20,7 @@
 #undef ENUM
 #undef VALUE
 #define RECORD(...) REC__CHECK_FIRST(#__VA_ARGS__, (REC__NAME_##__VA_ARGS__), (__VA_ARGS__))
-/* Types are names of other things. */
+/* Types refer to other names. */
 #define FIELD(field, ...)    REC__CHECK_NAME(#field, REC__NAME_##field, field)
 #define OPTIONAL(field, ...) REC__CHECK_NAME(#field, REC__NAME_##field, field)
 #define ARRAY(field, ...)    REC__CHECK_NAME(#field, REC__NAME_##field, field)
@@ -95,8 +95,8 @@
 #include REC_SPEC
 #undef REC__F_RECORD
 
-/* Tables. rec__struct, rec__version and rec__rows are those of the record under way; END makes a
- * record or an enum of them, whichever the rows are. */
+/* Tables. rec__struct, rec__version and rec__rows belong to the current record; END makes a record
+ * or an enum of them. */
 #include <detent/rec/rows_none.h>
 #define RECORD(...) REC__T_RECORD(__VA_ARGS__, 1, ~)
 #define REC__T_RECORD(record, v, ...)                                                        \

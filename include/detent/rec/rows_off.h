@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* rows_off.h - every row of a record means nothing; a pass redefines the ones it needs. No include
- * guard on purpose. */
+/* rows_off.h - defines every row of a record as nothing; a pass redefines the rows it needs. No
+ * include guard on purpose. */
 #include <detent/rec/rows_none.h>
 
 #define RECORD(...)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* types.h - what the types and flags of record rows mean; used by the templates only.
+/* types.h - meaning of the types and flags of record rows; used by the templates only.
  *
- * A type is looked up by pasting its name to a prefix. The prefixes are sentences: when there is no
- * such type, the compiler prints the sentence. */
+ * A type is looked up by pasting its name to a prefix. The prefixes are sentences: for an unknown
+ * type, the compiler prints the sentence. */
 #ifndef DETENT_REC_TYPES_H
 #define DETENT_REC_TYPES_H
 
@@ -28,10 +28,10 @@
 #define there_is_no_record_type_called_one_of(e) enum e
 #define there_is_no_record_type_called_nested(r) struct r
 
-/* The same size, or 1 in place of 0, so that only our own sentence complains. */
+/* The same size, or 1 in place of 0, so that only our own sentence is printed. */
 #define REC__AT_LEAST_1(n) ((n) > 0 ? (n) : 1)
 
-/* What the table says about the type. */
+/* Initializers of the type in the table. */
 #define REC__KIND_u8        .kind = DET_KIND_UNSIGNED
 #define REC__KIND_u16       .kind = DET_KIND_UNSIGNED
 #define REC__KIND_u32       .kind = DET_KIND_UNSIGNED
@@ -49,7 +49,7 @@
 #define REC__KIND_one_of(e) .kind = DET_KIND_ENUM, .enumeration = { .get = e##_enum }
 #define REC__KIND_nested(r) .kind = DET_KIND_RECORD, .record = { .get = r##_record }
 
-/* Whether its size is one. */
+/* Whether the size is valid. */
 #define REC__SIZED_u8        1
 #define REC__SIZED_u16       1
 #define REC__SIZED_u32       1
@@ -72,7 +72,7 @@
 #define a_flag_is_SENSITIVE_or_SINCE_but_not_SINCE(n)  ((uint64_t)1 << 63 | (uint32_t)(n))
 #define a_flag_is_SENSITIVE_or_SINCE_but_not_NO        ((uint64_t)0)
 
-/* What the flags of a row come to. */
+/* The combined flags of a row. */
 #define REC__FLAG(flag)       a_flag_is_SENSITIVE_or_SINCE_but_not_##flag
 #define REC__FLAGS(a, b)      ((unsigned)((REC__FLAG(a) | REC__FLAG(b)) >> 32 & 0xff))
 #define REC__SINCE(a, b)      ((uint32_t)(REC__FLAG(a) | REC__FLAG(b)))
@@ -87,7 +87,7 @@
     _Static_assert(!REC__SAME_FLAG(a, b), "a field has a flag twice");                         \
     _Static_assert(REC__FLAG_IS_NO(c), "a field has at most two flags");
 
-/* 0 where the condition holds; otherwise the compiler prints the sentence. */
+/* 0 if the condition holds; otherwise the compiler prints the sentence. */
 #define REC__REFUSE_UNLESS(condition, sentence) \
     (0 * sizeof(struct { int sentence : (condition) ? 1 : -1; }))
 

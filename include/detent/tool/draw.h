@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tool/draw.h - a machine, or one run of it, as a diagram: Mermaid and GraphViz text.
+/* tool/draw.h - draws a machine, or one run of it, as Mermaid or GraphViz text.
  *
- * Everything is in declaration order and escaped, names are those on disk, and payloads are shown
- * only as the caller's trace gives them (print them redacted). Every alternative of a choice is an
- * edge with its guard, or [else]; a trace highlights all that fit its step. The output is text that
- * `dot` and mermaid's own parser accept; mermaid itself limits a flowchart to 500 edges and any
- * diagram to 50,000 characters unless its page configures more. */
+ * Everything is in declaration order and escaped, names are those on disk, and payloads appear only
+ * as in the caller's trace (print them redacted). Every alternative of a choice is an edge with its
+ * guard, or [else]; a trace highlights all that fit its step. `dot` and mermaid's own parser accept
+ * the output; mermaid itself limits a flowchart to 500 edges and any diagram to 50,000 characters
+ * unless its page configures more. */
 #ifndef DETENT_TOOL_DRAW_H
 #define DETENT_TOOL_DRAW_H
 
@@ -30,10 +30,10 @@ struct det_draw_step {
     uint16_t outcome; /* GOTO, STAY or STOP */
     bool is_timeout;
     det_time at;        /* wall */
-    const char *detail; /* the payload as it may be shown; NULL: none */
+    const char *detail; /* the payload to show; NULL: none */
 };
 
-/* A run. Visited states are `initial` and every step's; an empty trace has visited the initial. */
+/* A run. It visits `initial` and the states of its steps; an empty trace visits `initial`. */
 struct det_draw_trace {
     const char *instance;
     uint16_t initial, current;
@@ -43,14 +43,14 @@ struct det_draw_trace {
 
 struct det_draw_options {
     enum det_drawing drawing;
-    const struct det_draw_trace *trace; /* highlights; required by SEQUENCE and TIMELINE */
-    bool hide_timeouts;                 /* leave out notes on timeouts and hooks */
+    const struct det_draw_trace *trace; /* highlighted; required by SEQUENCE and TIMELINE */
+    bool hide_timeouts;                 /* omit notes on timeouts and hooks */
     bool top_down;                      /* instead of left to right */
 };
 
-/* Like snprintf(): writes at most `capacity` bytes with a final 0 and returns the length it would
- * have; 0 as capacity measures. Nothing is allocated. DET_ERR_INVALID, with `target` untouched,
- * when a needed trace is missing or names ids that the machine does not have. */
+/* Like snprintf(): writes at most `capacity` bytes with a final 0 and returns the full length; a
+ * capacity of 0 measures. Allocates nothing. DET_ERR_INVALID, with `target` unchanged: a required
+ * trace is missing or contains ids that the machine does not have. */
 DET_API int64_t det_draw(
     const struct det_machine *machine, const struct det_draw_options *options, char *target,
     size_t capacity, struct det_error *reterr) DET_MUST_CHECK;

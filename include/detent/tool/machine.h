@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tool/machine.h - looks into a machine: alternatives, names, records, timeouts. */
+/* tool/machine.h - reads a machine: alternatives, names, records, timeouts. */
 #ifndef DETENT_TOOL_MACHINE_H
 #define DETENT_TOOL_MACHINE_H
 
@@ -9,15 +9,15 @@
 
 DET_BEGIN
 
-/* The alternative to try when the guard of `after` said no, or when that is NULL, the guard of the
- * pair's cell: the next one in order with a guard, at last the one without; NULL: there is none,
- * and the event is refused. Goes through all choices of the machine: half a nanosecond for each. */
+/* The alternative to try when the guard of `after` refused (NULL: the guard of the pair's cell):
+ * the next one in order with a guard, at last the one without; NULL: none, and the event is
+ * refused. Searches all choices of the machine: half a nanosecond for each. */
 DET_API const struct det_choice *det_machine_choice(
     const struct det_machine *machine, unsigned state, unsigned event,
     const struct det_choice *after);
 
-/* The data after the transition, in place: first what it keeps, then its update function. `data`
- * has the size of the machine's data record. DET_ERR_UNBOUND when the update function is only a
+/* Computes the data after the transition, in place: first the keeps, then the update function.
+ * `data` has the size of the machine's data record. DET_ERR_UNBOUND: the update function is only a
  * name. */
 DET_API int det_machine_apply(
     const struct det_machine *machine, const struct det_transition *transition, void *data,
@@ -29,12 +29,12 @@ DET_API int det_machine_find_event(const struct det_machine *machine, const char
 DET_API int det_machine_find_effect(const struct det_machine *machine, const char *name);
 DET_API int det_machine_find_timer(const struct det_machine *machine, const char *name);
 DET_API bool det_machine_group_has(const struct det_group_def *group, unsigned member);
-/* "good", "warning", "bad", "neutral"; NULL: the flags do not say. */
+/* "good", "warning", "bad", "neutral"; NULL: no health flag. */
 DET_API const char *det_state_health_name(unsigned flags);
-/* The payload record of an event; of an event without one, det_empty_record(). Never NULL. */
+/* The payload record of an event; det_empty_record() for an event without payload. Never NULL. */
 DET_API const struct det_record *det_machine_payload(
     const struct det_machine *machine, unsigned event);
-/* The record of the instance data; det_empty_record() when the machine keeps none. Never NULL. */
+/* The record of the instance data; det_empty_record() for a machine without data. Never NULL. */
 DET_API const struct det_record *det_machine_data(const struct det_machine *machine);
 /* The timeout that entering by this transition arms, or NULL. */
 DET_API const struct det_timeout *det_machine_timeout(

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* declare.h - template: what others see of a kind of worker. One kind per include, any number.
+/* declare.h - template: the C interface of a kind of worker. One kind per include, any number.
  *
  *     #define WORKER_SPEC "link.worker"     on the include path; names WORKER_NAME, WORKER_PREFIX
  *     #include <detent/worker/declare.h>
  *
- * Gives, for a worker called link with prefix LINK:
+ * For a worker named link with prefix LINK this declares:
  *     enum link_state { LINK_STOPPED, ... }; enum link_action { LINK_CONNECT, ... };
- *     the structs of the records that the spec describes
+ *     the structs of the records in the spec
  *     link_get(workers, id, &status, &observed)       the observation, typed
  *     extern const struct det_worker_kind link_kind;  made by define.h in one .c file
- * #define WORKER_LOCAL before each of the two templates keeps the kind inside of one .c file. */
+ * #define WORKER_LOCAL before each of the two templates keeps the kind inside one .c file. */
 #include <detent/rec/language.h>
 #if REC__IS_C11
 
@@ -19,7 +19,8 @@
 
 #include <detent/worker/pre.h>
 
-/* Names mean nothing else to C. This comes first, since such a name spoils what follows. */
+/* Checks that names have no other meaning in C. This comes first, since such a name breaks later
+ * passes. */
 #include <detent/worker/rows_off.h>
 #undef STATE
 #undef ACTION
@@ -58,13 +59,13 @@ enum W__OWN(_action) {
 W__DECLARED const struct det_worker_kind W__OWN(_kind);
 
 /* The status and the last observation of a worker of this kind. DET_ERR_NOT_FOUND: no such worker;
- * DET_ERR_INVALID: it is of another kind. `observed` is zero when nothing was observed yet. */
+ * DET_ERR_INVALID: it is of another kind. `observed` is zero before the first observation. */
 #ifdef WORKER_OBSERVED
 DET_MUST_CHECK static inline int W__OWN(_get)(
     struct det_workers *workers, const char *id, struct det_worker_status *ret,
     struct W__OBSERVED *ret_observed)
 {
-    return det_workers_get(workers, id, ret, W__CAT(W__OBSERVED, _record)(), ret_observed);
+    return det_workers_get(workers, id, W__CAT(W__OBSERVED, _record)(), ret, ret_observed, NULL);
 }
 #endif
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* define.h - template: checks the worker in WORKER_SPEC and lays down its tables. In one .c file,
- * after the worker's declare.h:
+/* define.h - template: checks the worker in WORKER_SPEC and makes its tables. Include it in one .c
+ * file, after the worker's declare.h:
  *
  *     #define WORKER_SPEC "link.worker"
  *     #include <detent/worker/declare.h>
- *     struct link_deps { ... };                          where the spec has #define WORKER_DEPS
+ *     struct link_deps { ... };                          if the spec has #define WORKER_DEPS
  *     #define WORKER_SPEC "link.worker"
  *     #include <detent/worker/define.h>
  *
@@ -17,8 +17,8 @@
  *     static int link_derive(derive, config, desired)      WORKER_CONFIG or WORKER_DERIVE
  *     static int link_children(view, children)             WORKER_CHILDREN
  *
- * and the constructors of what next() answers: link_goto(LINK_UP, "why"), link_do(LINK_CONNECT,
- * "why"), link_hold("why"), link_restart("why"). */
+ * It also defines the constructors for the return values of next(): link_goto(LINK_UP, "why"),
+ * link_do(LINK_CONNECT, "why"), link_hold("why"), link_restart("why"). */
 #include <detent/rec/language.h>
 #if REC__IS_C11
 
@@ -41,7 +41,7 @@ _Static_assert((int)W__OWN(_action_count) <= DET_WORKER_ACTIONS_MAX, "at most 64
     (a_STOP_is_for_STARTING_RUNNING_and_DEGRADED_but_not_##phase) + (int)(stop)
 #define W__TIMEOUT_OF_PLAIN(a, wire)        0
 #define W__TIMEOUT_OF_TIMED(a, wire, after) REC__NANOSECONDS(W__UNWRAP after)
-/* The same as sentences. */
+/* Checks as sentences. */
 #define W__CHECK_TIMEOUT(...) W__CAT(W__CHECK_TIMEOUT_, W__ACTION_FORM(__VA_ARGS__))(__VA_ARGS__)
 #define W__CHECK_TIMEOUT_PLAIN(a, wire)
 #define W__CHECK_TIMEOUT_TIMED(a, wire, after) REC__CHECK_DURATION(W__UNWRAP after)
@@ -79,7 +79,7 @@ _Static_assert(
     "the first state is the initial one, and of the phase STOPPED");
 #undef W__FIRST
 
-/* A STOP leads to where the worker stops. */
+/* A STOP leads to a STOPPING or STOPPED state. */
 #include <detent/worker/rows_off.h>
 #undef STATE
 #define STATE(...)                       W__PHASE_OF(__VA_ARGS__, ~)
@@ -97,14 +97,14 @@ enum W__OWN(__phase) {
 #define W__LEADS_STOPS(s, wire, phase, stop)                                             \
     _Static_assert(                                                                      \
         (int)(stop) == (int)DET_PHASE_STOPPED || (int)(stop) == (int)DET_PHASE_STOPPING, \
-        #s ": its STOP leads to no state of the phase STOPPED or STOPPING");
+        #s ": its STOP must lead to a state of the phase STOPPED or STOPPING");
 #include WORKER_SPEC
 #undef W__LEADS_RESTS
 #undef W__LEADS_STOPS
 #undef STOP
 #define STOP(s) W__STATE(s)
 
-/* The view and the answers. */
+/* The view and the return values of next(). */
 struct W__OWN(_view) {
     const struct W__DESIRED *desired;
     const struct W__OBSERVED *observed;
@@ -139,7 +139,7 @@ static inline struct W__OWN(_view) W__OWN(__view)(const struct det_worker_view *
                                    all };
 }
 
-/* The functions: prototypes for the user's, and what the tables call. */
+/* Functions: prototypes for the user's, and wrappers for the tables. */
 #include <detent/worker/rows_off.h>
 #undef STATE
 #undef ACTION
@@ -240,7 +240,7 @@ static const struct det_worker_state W__OWN(__states)[] = {
 #define ACTION(...) W__T_ACTION(W__TIMEOUT_OF(__VA_ARGS__), __VA_ARGS__, ~)
 #define W__T_ACTION(after, a, wire, ...) \
     [W__ACTION(a)] = { #wire, after, W__CAT(W__OWN(__do_), wire) },
-/* One more, so that a worker without actions has a table too. */
+/* One element more, so that a worker without actions has a table, too. */
 static const struct det_worker_action W__OWN(__actions)[W__OWN(_action_count) + 1] = {
     [W__OWN(_action_count)] = { .name = 0 },
 #include WORKER_SPEC

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* monitor.h - a kind of worker that only looks: running while all is well, degraded with the reason
- * while it is not, stopped when nobody wants it. The record of what it sees comes from a .rec file.
+/* monitor.h - monitors: kinds of workers that only observe. A monitor is running while its poll
+ * succeeds and its health function reports no problem, degraded with the reason otherwise, and
+ * stopped while it is not desired. A .rec file has the record of its observation.
  *
  *     #define REC_SPEC "disk.rec"        RECORD(disk_observed) FIELD(free_percent, u8) END
  *     #include <detent/rec/declare.h>
@@ -14,18 +15,18 @@
  *
  *     DET_MONITOR(disk, disk_observed, disk_poll, disk_health, 5 * DET_SECOND)
  *
- * gives `static const struct det_worker_kind disk_kind`, for the kinds of det_workers_open(); the
- * name is that of the kind, too.
+ * defines `static const struct det_worker_kind disk_kind`, for the kinds of det_workers_open(); the
+ * kind is named disk, too.
  *
- * poll() looks at the world, on a thread; it has a zeroed record to fill, and answers 0 or
- * det_worker_fail(...), and then the worker is degraded: "poll error: ...". health() is pure: NULL
- * when all is well, else why not; det_reason(view, ...) makes one with values in it. Without it all
- * is well, and without the interval it is that of the supervisor:
+ * poll() observes the world, on a thread. It fills a zeroed record and returns 0, or returns
+ * det_worker_fail(...), which degrades the worker: "poll error: ...". health() is pure: NULL, or
+ * the reason for being degraded; det_reason(view, ...) formats one. The health function is
+ * optional, and so is the interval, whose default is that of the supervisor:
  *
  *     DET_MONITOR(disk, disk_observed, disk_poll)
  *     DET_MONITOR(disk, disk_observed, disk_poll, disk_health)
  *
- * Nothing here needs the library to be linked, so a module (module.h) can have monitors. */
+ * This header needs no library, so a module (module.h) can have monitors. */
 #ifndef DETENT_WORKER_MONITOR_H
 #define DETENT_WORKER_MONITOR_H
 
@@ -39,9 +40,9 @@ enum det_monitor_state {
     DET_MONITOR_DEGRADED,
 };
 
-/* What is wrong; NULL: nothing. `kind->user` of a monitor is a struct det_monitor. */
+/* Returns the problem; NULL: none. `kind->user` of a monitor is a struct det_monitor. */
 struct det_monitor {
-    const char *(*judge)(const struct det_worker_view *view); /* NULL: all is well */
+    const char *(*validate)(const struct det_worker_view *view); /* NULL: no problem */
 };
 static inline const char *det_monitor_fault(const struct det_worker_view *view)
 {
@@ -49,12 +50,12 @@ static inline const char *det_monitor_fault(const struct det_worker_view *view)
 
     if (view->collect_error)
         return det_reason(view, "poll error: %s", view->collect_error);
-    return monitor->judge ? monitor->judge(view) : NULL;
+    return monitor->validate ? monitor->validate(view) : NULL;
 }
 
 static inline struct det_next det_monitor_in_stopped(const struct det_worker_view *view)
 {
-    struct det_next next = { DET_NEXT_GOTO, DET_MONITOR_RUNNING, "is to run" };
+    struct det_next next = { DET_NEXT_GOTO, DET_MONITOR_RUNNING, "start requested" };
 
     (void)view;
     return next;
@@ -63,7 +64,7 @@ static inline struct det_next det_monitor_in_running(const struct det_worker_vie
 {
     const char *fault = det_monitor_fault(view);
     struct det_next next = { fault ? DET_NEXT_GOTO : DET_NEXT_HOLD, DET_MONITOR_DEGRADED,
-                             fault ? fault : "all is well" };
+                             fault ? fault : "healthy" };
 
     return next;
 }
@@ -71,7 +72,7 @@ static inline struct det_next det_monitor_in_degraded(const struct det_worker_vi
 {
     const char *fault = det_monitor_fault(view);
     struct det_next next = { fault ? DET_NEXT_HOLD : DET_NEXT_GOTO, DET_MONITOR_RUNNING,
-                             fault ? fault : "all is well again" };
+                             fault ? fault : "healthy again" };
 
     return next;
 }
@@ -83,13 +84,13 @@ static inline struct det_next det_monitor_in_degraded(const struct det_worker_vi
     DET_MONITOR__POLL(name, record, poll)  \
     DET_MONITOR__KIND(name, record, NULL, 0)
 #define DET_MONITOR__4(name, record, poll, health) DET_MONITOR__5(name, record, poll, health, 0)
-#define DET_MONITOR__5(name, record, poll, health, every)                \
-    DET_MONITOR__POLL(name, record, poll)                                \
-    static const char *name##__judge(const struct det_worker_view *view) \
-    {                                                                    \
-        return health(view, (const struct record *)view->observed);      \
-    }                                                                    \
-    DET_MONITOR__KIND(name, record, name##__judge, every)
+#define DET_MONITOR__5(name, record, poll, health, every)                   \
+    DET_MONITOR__POLL(name, record, poll)                                   \
+    static const char *name##__validate(const struct det_worker_view *view) \
+    {                                                                       \
+        return health(view, (const struct record *)view->observed);         \
+    }                                                                       \
+    DET_MONITOR__KIND(name, record, name##__validate, every)
 #define DET_MONITOR__POLL(name, record, poll)                                            \
     static int name##__collect(                                                          \
         struct det_worker_context *context, void *deps, const void *desired, void *seen) \
@@ -98,8 +99,8 @@ static inline struct det_next det_monitor_in_degraded(const struct det_worker_vi
         (void)desired;                                                                   \
         return poll(context, (struct record *)seen);                                     \
     }
-#define DET_MONITOR__KIND(name_, record_, judge_, every_)                                 \
-    static const struct det_monitor name_##__monitor = { judge_ };                        \
+#define DET_MONITOR__KIND(name_, record_, validate_, every_)                              \
+    static const struct det_monitor name_##__monitor = { validate_ };                     \
     static const struct det_worker_state name_##__states[] = {                            \
         { "stopped", DET_PHASE_STOPPED, 0, det_monitor_in_stopped },                      \
         { "running", DET_PHASE_RUNNING, DET_MONITOR_STOPPED, det_monitor_in_running },    \

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* pre.h - what both templates of a worker need: its names, the sentences that become identifiers,
+/* pre.h - the common part of both worker templates: names, the sentences that become identifiers,
  * and the words of the language. Expects WORKER_SPEC. */
 #ifndef WORKER_SPEC
-#error "say #define WORKER_SPEC \"link.worker\" (a file on the include path) before this template"
+#error "write #define WORKER_SPEC \"link.worker\" (a file on the include path) before this template"
 #endif
 
 #include <detent/worker/rows_off.h>
 #include WORKER_SPEC
 
 #ifndef WORKER_NAME
-#error "the spec says no #define WORKER_NAME"
+#error "the spec has no #define WORKER_NAME"
 #endif
 #ifndef WORKER_PREFIX
-#error "the spec says no #define WORKER_PREFIX"
+#error "the spec has no #define WORKER_PREFIX"
 #endif
 
 #include <detent/rec/duration.h>
-/* Behind the phase of a state, and behind the name of an action. */
+/* After the phase of a state, and after the name of an action. */
 #define STOP(s)    W__STATE(s)
 #define TIMEOUT(t) (t)
 
@@ -47,7 +47,8 @@
 #define W__DEPS det_empty
 #endif
 
-/* Who may know the kind: everybody, or with WORKER_LOCAL the .c file that has both templates. */
+/* Linkage of the kind: external, or with WORKER_LOCAL internal to the .c file with both
+ * templates. */
 #undef W__DECLARED
 #undef W__DEFINED
 #ifdef WORKER_LOCAL
@@ -72,7 +73,7 @@
 #define W__OWN(x)    W__CAT(WORKER_NAME, x)
 #define W__PUBLIC(x) W__CAT3(WORKER_PREFIX, _, x)
 
-/* Sentences about the worker. A compiler that finds one untrue prints it. */
+/* Sentences about the worker. The compiler prints a false one. */
 #define W__STATE(s)                       W__CAT(s##_is_a_state_of_, WORKER_NAME)
 #define W__STATE_PHASE(s)                 W__CAT(s##_is_a_state_with_a_phase_of_, WORKER_NAME)
 #define W__STATE_WIRE(w)                  W__CAT(w##_is_the_name_of_one_state_of_, WORKER_NAME)
@@ -85,7 +86,7 @@
 #define there_is_no_phase_called_DEGRADED DET_PHASE_DEGRADED
 #define there_is_no_phase_called_STOPPING DET_PHASE_STOPPING
 
-/* What a state of a phase without, and with, a STOP(...) comes to. */
+/* Result of a state of a phase without, and with, a STOP(...). */
 #define a_state_that_is_STARTING_RUNNING_or_DEGRADED_has_a_STOP_but_not_STOPPED  0
 #define a_state_that_is_STARTING_RUNNING_or_DEGRADED_has_a_STOP_but_not_STOPPING 0
 #define a_STOP_is_for_STARTING_RUNNING_and_DEGRADED_but_not_STARTING             0

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* rows_end.h - leaves nothing of a worker's spec behind: no row, no word, no setting. No include
- * guard on purpose. */
+/* rows_end.h - undefines everything of a worker's spec: rows, words, settings. No include guard on
+ * purpose. */
 #include <detent/worker/rows_none.h>
 
 #undef MILLISECONDS

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* rows_off.h - every row of a worker means nothing; a pass redefines the ones it needs. No include
- * guard on purpose. */
+/* rows_off.h - defines every row of a worker as nothing; a pass redefines the rows it needs. No
+ * include guard on purpose. */
 #include <detent/worker/rows_none.h>
 
 #include <detent/rec/rows_off.h>

@@ -14,7 +14,7 @@
 
 static uint64_t seed = 7;
 
-/* What "sleep" waits at; its own could not be freed when it is killed. */
+/* The condition of "sleep", which outlives it: its own could not be freed when it is killed. */
 static struct gate bed;
 
 static int program_count(struct det_world *world, int argc, const char *const *argv)
@@ -76,7 +76,7 @@ static void every_case_holds_for_every_seed(void **state)
     seed = 0;
 }
 
-static int tell_seed(void **state)
+static int report_seed(void **state)
 {
     (void)state;
     if (seed)
@@ -89,5 +89,5 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(every_case_holds_for_every_seed) };
     int failed = cmocka_run_group_tests_name("one seed", cases, NULL, NULL);
 
-    return failed + cmocka_run_group_tests_name("seeds", tests, NULL, tell_seed);
+    return failed + cmocka_run_group_tests_name("seeds", tests, NULL, report_seed);
 }

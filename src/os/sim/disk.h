@@ -7,14 +7,14 @@
  *                        ^ changes: create, rename, remove,      ^ writes and truncations
  *                          until their folder is synced            until the file is synced
  *
- * Readers see `current`; after a power cut there is only what is `durable`, and by the seed some of
- * the writes and changes that were under way.
+ * Readers see `current`; a power cut leaves the `durable` content, and some of the writes and
+ * changes in progress, chosen by the seed.
  *
  * Invariants
  *   1. `current` and `durable` bytes of a node have room for `capacity` bytes each, and those
- *      beyond their size are 0; so neither a sync nor a power cut can lack memory.
+ *      beyond their size are 0; so neither a sync nor a power cut needs memory.
  *   2. A node counts its references: names (current and durable), changes, open files.
- *   3. A name stays in the map until the disk goes. */
+ *   3. A name stays in the map until the disk is closed. */
 #ifndef DET_OS_SIM_DISK_H
 #define DET_OS_SIM_DISK_H
 
@@ -26,7 +26,7 @@
 #include "os/sim/random.h"
 
 #define DET_DISK_SECTOR 512
-/* The largest simulated file; beyond it there is no space. */
+/* The largest simulated file; a larger one is DET_ERR_NO_SPACE. */
 #define DET_DISK_FILE_MAX ((uint64_t)1 << 30)
 
 struct det_disk {

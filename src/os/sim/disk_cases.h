@@ -31,8 +31,8 @@ static inline void make_durable(struct det_world *world, const char *path, char 
 
 enum content {
     CONTENT_MISSING,
-    CONTENT_OLD,  /* whole, all 'o' */
-    CONTENT_NEW,  /* whole, all 'n' */
+    CONTENT_OLD,  /* complete, all 'o' */
+    CONTENT_NEW,  /* complete, all 'n' */
     CONTENT_TORN, /* anything else */
 };
 

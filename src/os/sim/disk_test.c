@@ -6,7 +6,7 @@
 
 #include "os/sim/disk.h"
 
-static void open_files_are_dead_after_the_power_went(void **state)
+static void open_files_are_invalid_after_a_power_cut(void **state)
 {
     struct det_sim *sim = open_sim(1);
     struct det_world *world = det_sim_world(sim);
@@ -25,7 +25,7 @@ static void open_files_are_dead_after_the_power_went(void **state)
     det_sim_close(sim);
 }
 
-static void after_a_failed_sync_the_bytes_are_seen_but_lost(void **state)
+static void bytes_of_a_failed_sync_are_readable_but_lost(void **state)
 {
     const struct det_sim_disk_faults fail = { .sync_error = 1000000 }, none = { 0 };
 
@@ -166,7 +166,7 @@ static int use_disk(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void the_disk_survives_want_of_memory(void **state)
+static void simulated_disk_survives_every_failed_allocation(void **state)
 {
     (void)state;
     det_test_each_failure(use_disk, NULL);
@@ -175,12 +175,12 @@ static void the_disk_survives_want_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(open_files_are_dead_after_the_power_went),
-        cmocka_unit_test(after_a_failed_sync_the_bytes_are_seen_but_lost),
+        cmocka_unit_test(open_files_are_invalid_after_a_power_cut),
+        cmocka_unit_test(bytes_of_a_failed_sync_are_readable_but_lost),
         cmocka_unit_test(a_failed_write_leaves_a_first_part),
         cmocka_unit_test(a_failed_read_and_a_full_disk_change_nothing),
         cmocka_unit_test(a_file_keeps_its_bytes_while_it_grows),
-        cmocka_unit_test(the_disk_survives_want_of_memory),
+        cmocka_unit_test(simulated_disk_survives_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

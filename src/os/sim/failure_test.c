@@ -56,7 +56,7 @@ static void a_deadlock_can_be_seen_and_resolved(void **state)
 }
 
 /* The robbed one gives up first. */
-static void a_robbed_mutex_may_be_given_up_by_either(void **state)
+static void a_stolen_mutex_may_be_unlocked_by_either(void **state)
 {
     struct det_sim *sim = open_sim(1);
     struct det_thread *thread;
@@ -82,7 +82,7 @@ static void a_robbed_mutex_may_be_given_up_by_either(void **state)
     det_sim_close(sim);
 }
 
-/* Fails a wait, so that what is left of the simulation can be closed as it stands. */
+/* Fails a wait, so that the rest of the simulation can be closed. */
 static void a_failed_simulation_is_closed_with_what_is_left(void **state)
 {
     struct det_sim *sim = open_sim(1);
@@ -208,7 +208,7 @@ static void ask_for_a_clock_that_is_none(void *argument)
     (void)det_world_now(det_sim_world(open_sim(1)), (enum det_clock)99);
 }
 
-static void mistakes_stop_the_program(void **state)
+static void simulation_misuse_aborts(void **state)
 {
     (void)state;
     assert_true(det_test_aborts(turn_in_a_turn, NULL, "is_turning"));
@@ -287,9 +287,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_deadlock_can_be_seen_and_resolved),
-        cmocka_unit_test(a_robbed_mutex_may_be_given_up_by_either),
+        cmocka_unit_test(a_stolen_mutex_may_be_unlocked_by_either),
         cmocka_unit_test(a_failed_simulation_is_closed_with_what_is_left),
-        cmocka_unit_test(mistakes_stop_the_program),
+        cmocka_unit_test(simulation_misuse_aborts),
         cmocka_unit_test(too_many_steps_end_every_wait_of_the_first_thread),
         cmocka_unit_test(too_many_steps_end_a_wait_for_a_mutex),
     };

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* fiber_test.c - switching stacks, and what happens when the system does not go along. Two of its
- * functions are replaced here, and refuse when they are told to. */
+ * functions are replaced here, and fail on request. */
 /* test: alone */
 #include "os/sim/fiber.h"
 
@@ -48,7 +48,7 @@ static void step_and_come_back(void *argument)
     }
 }
 
-static void a_context_goes_on_where_it_was(void **state)
+static void a_context_continues_where_it_was(void **state)
 {
     static const size_t sizes[] = { 1, 100000 };
     struct pair pair;
@@ -66,7 +66,7 @@ static void a_context_goes_on_where_it_was(void **state)
     }
 }
 
-static void without_a_stack_there_is_no_context_and_no_thread(void **state)
+static void stack_allocation_failure_fails_context_and_thread(void **state)
 {
     struct det_sim *sim = open_sim(1);
     struct det_thread *thread = NULL;
@@ -109,7 +109,7 @@ static void leave_in_vain(void *argument)
     det_context_leave(&pair.first, &pair.second);
 }
 
-static void what_would_run_into_nothing_stops_the_program(void **state)
+static void return_from_a_context_aborts(void **state)
 {
     (void)state;
     assert_true(det_test_aborts(come_back, NULL, "a simulated thread never returns"));
@@ -119,9 +119,9 @@ static void what_would_run_into_nothing_stops_the_program(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_context_goes_on_where_it_was),
-        cmocka_unit_test(without_a_stack_there_is_no_context_and_no_thread),
-        cmocka_unit_test(what_would_run_into_nothing_stops_the_program),
+        cmocka_unit_test(a_context_continues_where_it_was),
+        cmocka_unit_test(stack_allocation_failure_fails_context_and_thread),
+        cmocka_unit_test(return_from_a_context_aborts),
     };
 
     /* Now: between two stacks nothing else is called. */

@@ -329,7 +329,7 @@ void det_sim_file_forget(struct det_world *world, struct det_file *file)
     (void)file;
 }
 
-/* There are no other users. */
+/* A simulation has no other users. */
 void det_sim_file_share(struct det_world *world, struct det_file *file, const char *path)
 {
     (void)world;

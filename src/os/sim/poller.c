@@ -4,7 +4,7 @@
 /* poller.c - simulated pollers: they know when they are woken, and watch processes.
  *
  * The descriptors of a simulated process are numbers that only these pollers know. Readiness is
- * computed when a thread waits, so there is no state to keep up to date. */
+ * computed when a thread waits, so no state has to be kept up to date. */
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/sim/simulation.h"
@@ -164,7 +164,7 @@ void det_sim_pollers_wake(struct det_sim *sim)
     }
 }
 
-void det_sim_pollers_tell(struct det_sim *sim)
+void det_sim_pollers_notify(struct det_sim *sim)
 {
     DET_LIST_EACH(node, &sim->pollers)
     {

@@ -92,7 +92,7 @@ static void a_sector_is_not_torn(void **state)
     assert_int_equal(0, outcomes[CONTENT_TORN]);
 }
 
-static void a_synced_file_whose_folder_is_not_may_be_missing_but_is_whole(void **state)
+static void synced_file_in_an_unsynced_folder_is_missing_or_whole(void **state)
 {
     int outcomes[4];
 
@@ -112,7 +112,7 @@ static void a_rename_of_unsynced_bytes_may_show_a_torn_file(void **state)
     assert_int_equal(0, outcomes[CONTENT_OLD] + outcomes[CONTENT_MISSING]);
 }
 
-static void what_was_synced_with_its_folder_survives(void **state)
+static void file_synced_with_its_folder_survives(void **state)
 {
     int outcomes[4];
 
@@ -145,7 +145,7 @@ static int program_replace(struct det_world *world, int argc, const char *const 
     return 0;
 }
 
-/* Which version the file is, whole; -1 when it is none. */
+/* The version that the whole file has; -1: a mixture. */
 static int version_of(struct det_world *world)
 {
     char *data;
@@ -233,7 +233,7 @@ static void a_later_write_may_survive_an_earlier_one(void **state)
     assert_true(first_only && second_only);
 }
 
-/* Whether bytes are all the same. */
+/* True if all bytes are equal. */
 static bool is_uniform(const char *data, size_t size)
 {
     for (size_t i = 1; i < size; i++)
@@ -346,9 +346,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_overwrite_without_sync_is_kept_lost_or_torn),
         cmocka_unit_test(a_sector_is_not_torn),
-        cmocka_unit_test(a_synced_file_whose_folder_is_not_may_be_missing_but_is_whole),
+        cmocka_unit_test(synced_file_in_an_unsynced_folder_is_missing_or_whole),
         cmocka_unit_test(a_rename_of_unsynced_bytes_may_show_a_torn_file),
-        cmocka_unit_test(what_was_synced_with_its_folder_survives),
+        cmocka_unit_test(file_synced_with_its_folder_survives),
         cmocka_unit_test(a_replaced_file_is_the_old_or_the_new_one_whenever_the_power_goes),
         cmocka_unit_test(a_late_rename_does_not_remove_what_came_after_it),
         cmocka_unit_test(a_later_write_may_survive_an_earlier_one),

@@ -124,7 +124,7 @@ static void end_process(struct det_process *process, int code, int signal)
     }
     det_sim_files_close(sim, process);
     det_schedule_wake_all(sim, &process->waiters);
-    det_sim_pollers_tell(sim);
+    det_sim_pollers_notify(sim);
 }
 
 static void process_main(void *argument)

@@ -10,7 +10,7 @@
 
 #include "os/sim/seeds_cases.h"
 
-/* What the programs share with the test; a program gets nothing but its world. */
+/* Shared by the programs and the test; a program receives only its world. */
 static struct shared shared;
 static struct det_process *self;
 
@@ -35,7 +35,7 @@ static void count_up(void *argument)
     }
 }
 
-/* Has a thread that never ends and a file that it never closes; returns when told to. */
+/* Has a thread that never ends and a file that it never closes; returns on request. */
 static int program_busy(struct det_world *world, int argc, const char *const *argv)
 {
     struct det_thread *thread;
@@ -199,7 +199,7 @@ static void a_process_that_is_stuck_is_dropped_with_its_simulation(void **state)
     shared.world->ops->process_close(shared.world, process);
 }
 
-/* Leaves a thread behind that has ended and that nobody has joined. */
+/* Leaves a thread that has ended and was not joined. */
 static int program_forget(struct det_world *world, int argc, const char *const *argv)
 {
     struct det_thread *thread;
@@ -215,7 +215,7 @@ static int program_forget(struct det_world *world, int argc, const char *const *
     return det_world_sleep(world, DET_SECOND) < 0 ? 2 : 0;
 }
 
-static void a_thread_that_has_ended_goes_with_its_process(void **state)
+static void ended_thread_is_released_with_its_process(void **state)
 {
     (void)state;
     assert_int_equal(0, det_sim_program(shared.sim, "forget", program_forget));
@@ -255,7 +255,7 @@ static int use_processes(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void processes_survive_want_of_memory(void **state)
+static void simulated_processes_survive_every_failed_allocation(void **state)
 {
     char word[LONG + 1] = "";
     const char *argv[] = { "measure", word, NULL };
@@ -276,8 +276,8 @@ int main(void)
         CASE(a_process_can_kill_itself),
         CASE(a_wait_for_a_process_ends_at_its_deadline),
         CASE(a_process_that_is_stuck_is_dropped_with_its_simulation),
-        CASE(a_thread_that_has_ended_goes_with_its_process),
-        CASE(processes_survive_want_of_memory),
+        CASE(ended_thread_is_released_with_its_process),
+        CASE(simulated_processes_survive_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,7 @@ static void generator_gives_the_published_numbers(void **state)
     assert_int_equal(UINT64_C(1215971899390074240), det_chance_next(&chance));
 }
 
-static void streams_and_seeds_share_no_numbers(void **state)
+static void random_streams_of_different_seeds_differ(void **state)
 {
     struct det_chance chances[4];
 
@@ -67,7 +67,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_within_bounds_and_part_of_the_trace),
         cmocka_unit_test(generator_gives_the_published_numbers),
-        cmocka_unit_test(streams_and_seeds_share_no_numbers),
+        cmocka_unit_test(random_streams_of_different_seeds_differ),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

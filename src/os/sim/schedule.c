@@ -36,7 +36,8 @@ static void stop_waiting(struct det_sim *sim, struct det_thread *thread)
         det_heap_remove(&sim->deadlines, &thread->deadline);
 }
 
-void det_schedule_wake(struct det_sim *sim, struct det_thread *thread, int result)
+/* Wakes a waiting thread: its wait returns `result`. */
+static void wake_thread(struct det_sim *sim, struct det_thread *thread, int result)
 {
     stop_waiting(sim, thread);
     thread->result = result;
@@ -56,9 +57,9 @@ static bool move_clock(struct det_sim *sim)
     sim->now = node && node->key <= limit ? node->key : limit;
     det_sim_trace(sim, TRACE_CLOCK, (uint64_t)sim->now, 0);
     if (!node || node->key > limit)
-        det_schedule_wake(sim, &sim->first, 0);
+        wake_thread(sim, &sim->first, 0);
     while ((node = det_heap_first(&sim->deadlines)) && node->key <= sim->now)
-        det_schedule_wake(sim, DET_CONTAINER(node, struct det_thread, deadline), DET_ERR_TIMEOUT);
+        wake_thread(sim, DET_CONTAINER(node, struct det_thread, deadline), DET_ERR_TIMEOUT);
     return true;
 }
 
@@ -75,7 +76,7 @@ static void report_deadlock(struct det_sim *sim)
             "simulated deadlock: the first thread joins a thread that waits for ever", __FILE__,
             __LINE__);
     sim->failed = DET_ERR_DEADLOCK;
-    det_schedule_wake(sim, &sim->first, DET_ERR_DEADLOCK);
+    wake_thread(sim, &sim->first, DET_ERR_DEADLOCK);
 }
 
 /* Too many steps: from here on only the first thread runs, and none of its waits blocks. */
@@ -83,7 +84,7 @@ static struct det_thread *report_limit(struct det_sim *sim)
 {
     sim->failed = DET_ERR_LIMIT;
     if (sim->first.state == THREAD_WAITING)
-        det_schedule_wake(sim, &sim->first, DET_ERR_LIMIT);
+        wake_thread(sim, &sim->first, DET_ERR_LIMIT);
     return &sim->first;
 }
 
@@ -146,7 +147,7 @@ int det_schedule_wait(
     if (waiters)
         det_list_append(waiters, &self->waiting);
     if (deadline <= sim->now) {
-        det_schedule_wake(sim, self, DET_ERR_TIMEOUT);
+        wake_thread(sim, self, DET_ERR_TIMEOUT);
     } else if (deadline != DET_NEVER) {
         r = det_heap_insert(&sim->deadlines, &self->deadline, deadline);
         det_assert(r == 0);
@@ -166,13 +167,13 @@ void det_schedule_wake_one(struct det_sim *sim, struct det_list *waiters)
         return;
     for (uint64_t i = det_chance_below(&sim->schedule_chance, count); i; i--)
         node = node->next;
-    det_schedule_wake(sim, DET_CONTAINER(node, struct det_thread, waiting), 0);
+    wake_thread(sim, DET_CONTAINER(node, struct det_thread, waiting), 0);
 }
 
 void det_schedule_wake_all(struct det_sim *sim, struct det_list *waiters)
 {
     while (!det_list_is_empty(waiters))
-        det_schedule_wake(sim, DET_CONTAINER(waiters->next, struct det_thread, waiting), 0);
+        wake_thread(sim, DET_CONTAINER(waiters->next, struct det_thread, waiting), 0);
 }
 
 void det_schedule_yield(struct det_sim *sim)

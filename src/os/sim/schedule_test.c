@@ -92,7 +92,7 @@ static int compare_hashes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void a_seed_is_a_run_and_another_seed_is_another(void **state)
+static void equal_seeds_repeat_a_run_and_others_differ(void **state)
 {
     uint64_t count = seeds_count(300);
     uint64_t *hashes = calloc(count, sizeof *hashes);
@@ -130,7 +130,7 @@ static int consume(struct shared *shared)
     return r;
 }
 
-/* The planted bug: what is produced between the look and the lock wakes nobody. */
+/* The planted bug: an item produced between the check and the lock wakes no thread. */
 static int consume_carelessly(struct shared *shared)
 {
     int r = 0;
@@ -175,7 +175,7 @@ static void a_lost_wake_up_is_found_by_some_seed(void **state)
     assert_true(found > 0 && found < count);
 }
 
-static void a_condition_wakes_for_nothing_now_and_then(void **state)
+static void condition_has_spurious_wakeups(void **state)
 {
     struct det_sim *sim = open_sim(1);
     struct shared shared;
@@ -198,13 +198,13 @@ static void a_condition_wakes_for_nothing_now_and_then(void **state)
     det_sim_close(sim);
 }
 
-static void a_sleep_goes_on_after_a_wake_for_nothing(void **state)
+static void a_sleep_continues_after_a_wake_for_nothing(void **state)
 {
     struct det_sim *sim;
     struct det_world *world;
 
     (void)state;
-    /* So many preemptions that every sixteenth wait ends for nothing. */
+    /* So many preemptions that every sixteenth wait ends spuriously. */
     assert_int_equal(0, det_sim_open(&(struct det_sim_options){ .preempt = 1000000 }, &sim, NULL));
     world = det_sim_world(sim);
     for (int i = 1; i <= 100; i++) {
@@ -363,7 +363,7 @@ static void without_preemption_a_thread_runs_until_it_waits(void **state)
     }
 }
 
-static void descriptors_do_not_exist(void **state)
+static void descriptors_are_unsupported_in_a_simulation(void **state)
 {
     struct det_sim *sim = open_sim(1);
     struct det_watch watch = { .run = (void (*)(void *, unsigned))(void (*)(void))do_nothing };
@@ -417,13 +417,13 @@ static int use_everything(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void a_simulation_survives_want_of_memory(void **state)
+static void simulation_survives_every_failed_allocation(void **state)
 {
     (void)state;
     det_test_each_failure(use_everything, NULL);
 }
 
-/* A loop on a thread of its own with one wall timer, an hour from the start. */
+/* A loop on its own thread with one wall timer, an hour from the start. */
 struct alarm_clock {
     struct det_sim *sim;
     struct det_loop *loop;
@@ -498,7 +498,7 @@ static void a_wall_timer_is_due_after_the_machine_slept(void **state)
     alarm_open(&alarm);
     steps = det_sim_steps(alarm.sim);
     assert_int_equal(0, det_sim_advance(alarm.sim, DET_HOUR / 2));
-    /* Nobody looked at a clock meanwhile. */
+    /* No thread read a clock meanwhile. */
     assert_true(det_sim_steps(alarm.sim) <= steps + 2);
     det_sim_suspend(alarm.sim, DET_DAY);
     assert_int_equal(0, det_sim_settle(alarm.sim));
@@ -509,19 +509,19 @@ static void a_wall_timer_is_due_after_the_machine_slept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_seed_is_a_run_and_another_seed_is_another),
+        cmocka_unit_test(equal_seeds_repeat_a_run_and_others_differ),
         cmocka_unit_test(a_lost_wake_up_is_found_by_some_seed),
-        cmocka_unit_test(a_condition_wakes_for_nothing_now_and_then),
-        cmocka_unit_test(a_sleep_goes_on_after_a_wake_for_nothing),
+        cmocka_unit_test(condition_has_spurious_wakeups),
+        cmocka_unit_test(a_sleep_continues_after_a_wake_for_nothing),
         cmocka_unit_test(advancing_stops_at_every_deadline),
         cmocka_unit_test(each_clock_moves_only_for_its_own_reasons),
         cmocka_unit_test(options_that_make_no_sense_are_refused),
         cmocka_unit_test(without_preemption_a_thread_runs_until_it_waits),
-        cmocka_unit_test(descriptors_do_not_exist),
+        cmocka_unit_test(descriptors_are_unsupported_in_a_simulation),
         cmocka_unit_test(a_wall_timer_notices_that_the_clock_was_set_forward),
         cmocka_unit_test(a_wall_timer_waits_longer_when_the_clock_was_set_back),
         cmocka_unit_test(a_wall_timer_is_due_after_the_machine_slept),
-        cmocka_unit_test(a_simulation_survives_want_of_memory),
+        cmocka_unit_test(simulation_survives_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@ static inline struct det_sim *open_sim(uint64_t seed)
     return sim;
 }
 
-/* What threads share: locks, a number, and the simulation. */
+/* Shared by threads: locks, a number, and the simulation. */
 struct shared {
     struct det_sim *sim;
     struct det_world *world;

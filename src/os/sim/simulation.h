@@ -121,8 +121,6 @@ DET_MUST_CHECK int det_schedule_start(
  * A deadlock of mutexes and joins, which cannot return errors, aborts. */
 int det_schedule_wait(
     struct det_sim *sim, struct det_list *waiters, enum det_wait wait, det_time deadline);
-/* Wakes a waiting thread: its wait returns `result`. */
-void det_schedule_wake(struct det_sim *sim, struct det_thread *thread, int result);
 /* Wakes a random one of the waiters. */
 void det_schedule_wake_one(struct det_sim *sim, struct det_list *waiters);
 void det_schedule_wake_all(struct det_sim *sim, struct det_list *waiters);
@@ -166,7 +164,7 @@ int det_sim_poller_descriptor(struct det_world *world, struct det_poller *poller
 /* The wall clock was set: every poller returns. */
 void det_sim_pollers_wake(struct det_sim *sim);
 /* A process wrote output or ended: its watchers return. */
-void det_sim_pollers_tell(struct det_sim *sim);
+void det_sim_pollers_notify(struct det_sim *sim);
 /* The process was closed: removes it from all pollers. */
 void det_sim_pollers_forget(struct det_sim *sim, const struct det_process *process);
 

@@ -55,7 +55,7 @@ int det_sim_stream_write(
         memcpy(target, data, part);
         data += part;
         size -= part;
-        det_sim_pollers_tell(sim);
+        det_sim_pollers_notify(sim);
     }
     return 0;
 }
@@ -75,7 +75,7 @@ int det_sim_stream_send(
         return DET_ERR_NO_MEMORY;
     memcpy(target, &size, sizeof size);
     memcpy(target + sizeof size, message, size);
-    det_sim_pollers_tell(sim);
+    det_sim_pollers_notify(sim);
     return 0;
 }
 

@@ -121,7 +121,7 @@ static void bytes_and_messages_are_read_until_their_end(void **state)
     assert_int_equal(0, code_of(process));
 }
 
-static void what_was_not_asked_for_has_no_descriptor(void **state)
+static void streams_not_requested_have_no_descriptor(void **state)
 {
     struct det_process *process = run("speak", false);
 
@@ -129,11 +129,11 @@ static void what_was_not_asked_for_has_no_descriptor(void **state)
     for (int i = 0; i < DET_PROCESS_STREAMS; i++)
         assert_int_equal(
             -1, world->ops->process_stream(world, process, (enum det_process_stream)i));
-    /* Nobody reads it, so that even a message that is too long is none. */
+    /* Without a reader a message is dropped, so one that is too long is not an error. */
     assert_int_equal(2, code_of(process));
 }
 
-static void caught_signals_wait_and_others_end_it(void **state)
+static void caught_signals_queue_and_others_kill_the_process(void **state)
 {
     struct det_process *process = run("catch", false);
 
@@ -181,7 +181,7 @@ static void pollers_watch_processes_and_nothing_else(void **state)
     assert_int_equal(1, ready(&event, 1));
     assert_ptr_equal(&other, event.tag);
     assert_int_equal(DET_POLL_READ, event.events);
-    /* It stays so until nobody watches; a process that is closed is not watched. */
+    /* The socket stays readable until it is unwatched; a closed process is not watched. */
     assert_int_equal(1, ready(&event, 1));
     assert_int_equal(0, watch(end, 0, &other));
     assert_int_equal(0, ready(&event, 1));
@@ -205,7 +205,7 @@ static void a_poller_may_be_closed_while_it_watches(void **state)
     assert_int_equal(2, code_of(process));
 }
 
-static void those_that_did_not_fit_come_first_the_next_time(void **state)
+static void events_that_did_not_fit_come_first_next_time(void **state)
 {
     struct det_process *processes[3];
     struct det_poll_event events[2];
@@ -262,11 +262,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(bytes_and_messages_are_read_until_their_end),
-        CASE(what_was_not_asked_for_has_no_descriptor),
-        CASE(caught_signals_wait_and_others_end_it),
+        CASE(streams_not_requested_have_no_descriptor),
+        CASE(caught_signals_queue_and_others_kill_the_process),
         CASE(pollers_watch_processes_and_nothing_else),
         CASE(a_poller_may_be_closed_while_it_watches),
-        CASE(those_that_did_not_fit_come_first_the_next_time),
+        CASE(events_that_did_not_fit_come_first_next_time),
         CASE(a_waiting_poller_returns_when_a_process_ends),
         CASE(numbers_are_never_used_again),
     };

@@ -97,7 +97,7 @@ static void take_mutex(struct det_sim *sim, struct det_mutex *mutex)
     mutex->owner = sim->current;
 }
 
-static void give_mutex(struct det_sim *sim, struct det_mutex *mutex)
+static void pass_mutex(struct det_sim *sim, struct det_mutex *mutex)
 {
     if (mutex->robbed == sim->current) {
         mutex->robbed = NULL;
@@ -122,7 +122,7 @@ void det_sim_mutex_unlock(struct det_world *world, struct det_mutex *mutex)
 {
     struct det_sim *sim = det_sim_of(world);
 
-    give_mutex(sim, mutex);
+    pass_mutex(sim, mutex);
     det_schedule_preempt(sim);
 }
 
@@ -154,7 +154,7 @@ int det_sim_condition_wait(
     struct det_sim *sim = det_sim_of(world);
     int r = 0;
 
-    give_mutex(sim, mutex);
+    pass_mutex(sim, mutex);
     if (det_chance_happens(&sim->schedule_chance, sim->options.preempt / SPURIOUS_RARITY))
         det_schedule_yield(sim);
     else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* api.c - takes the requests of the HTTP API: who may, which route, what is refused. */
+/* api.c - receives requests: authorizes them, finds their routes, refuses the others. */
 #include <detent/driver/loop.h>
 
 #include "api/api.h"
@@ -16,23 +16,18 @@
 #include "daemon/telemetry.h"
 #include "store/store.h"
 
-/* More answers to wrong tokens than these are not kept back: who has so many connections is told at
- * once, and needs a new connection for each guess. */
+/* At most this many 401 answers are delayed. One more is sent at once and its connection is closed,
+ * so each further guess costs a new connection. */
 #define GUESSES_MAX 256
 
 struct det_runtime *api_runtime(const struct api *api)
 {
-    return api->up->machines->runtime;
+    return up_machines(api->up)->runtime;
 }
 
 const struct det_machine *api_find_served(const struct api *api, const char *name)
 {
-    return api->up->machines ? up_machines_find(api->up->machines, name) : NULL;
-}
-
-size_t api_served_count(const struct api *api)
-{
-    return up_machines_count(api->up);
+    return up_machines(api->up) ? up_machines_find(up_machines(api->up), name) : NULL;
 }
 
 bool api_served(struct api_call *call, const char *name, const struct det_machine **ret)
@@ -85,12 +80,12 @@ static void refuse_method(struct http_exchange *exchange)
     api_methods(http_request(exchange)->path, allow, sizeof allow);
     make_refusal(
         &refusal, 405, "UNSUPPORTED",
-        "this method is not for this path; /v1/openapi.yaml lists what is");
+        "this path does not support the method; /v1/openapi.yaml lists all operations");
     add_header(&refusal, "allow", allow);
     http_answer(exchange, &refusal.answer);
 }
 
-/* Whoever guesses tokens waits for each answer. */
+/* Delayed answers to wrong tokens. */
 
 struct guess {
     struct det_list node;
@@ -107,7 +102,7 @@ static void free_guess(struct guess *guess)
     det_list_remove(&guess->node);
     det_loop_timer_cancel(api->loop, &guess->timer);
     api->calls--;
-    api->guess_count--;
+    api->guesses.count--;
     DET_DELETE(api->allocator, guess);
 }
 
@@ -119,20 +114,20 @@ static void end_guess(void *argument)
     free_guess(guess);
 }
 
-static void leave_guess(void *user)
+static void drop_guess(void *user)
 {
     free_guess(user);
 }
 
 void api_guesses_end(struct api *api)
 {
-    while (!det_list_is_empty(&api->guesses))
-        end_guess(DET_CONTAINER(api->guesses.next, struct guess, node));
+    while (!det_list_is_empty(&api->guesses.list))
+        end_guess(DET_CONTAINER(api->guesses.list.next, struct guess, node));
 }
 
 bool api_keep_back(struct api *api, struct http_exchange *exchange, det_time wait, const char *text)
 {
-    bool has_room = api->guess_count < GUESSES_MAX && !api->close_by;
+    bool has_room = api->guesses.count < GUESSES_MAX && !api->end.close_by;
     struct guess *guess = has_room ? DET_NEW(api->allocator, struct guess) : NULL;
 
     if (!guess)
@@ -146,17 +141,17 @@ bool api_keep_back(struct api *api, struct http_exchange *exchange, det_time wai
         return false;
     }
     det_list_init(&guess->node);
-    det_list_append(&api->guesses, &guess->node);
+    det_list_append(&api->guesses.list, &guess->node);
     api->calls++;
-    api->guess_count++;
-    http_keep(exchange, leave_guess, NULL, guess);
+    api->guesses.count++;
+    http_keep(exchange, drop_guess, NULL, guess);
     return true;
 }
 
-/* When the headers are there. */
+/* After the headers. */
 
-/* What the guard says of a request, in words that stay until the next one. */
-static unsigned put_verdict(const struct guard_verdict *verdict, struct http_answer *ret)
+/* Turns the verdict of the guard into an answer that is valid until the next call. */
+static unsigned write_verdict(const struct guard_verdict *verdict, struct http_answer *ret)
 {
     static struct refusal refusal;
 
@@ -168,8 +163,8 @@ static unsigned put_verdict(const struct guard_verdict *verdict, struct http_ans
         add_header(&refusal, "retry-after", refusal.wait);
     }
     *ret = refusal.answer;
-    /* A guess that could not be kept back. */
-    ret->shall_close = verdict->status == 401 && verdict->wait;
+    /* It could not be delayed. */
+    ret->close_wanted = verdict->status == 401 && verdict->wait;
     return verdict->status;
 }
 
@@ -182,7 +177,7 @@ static void note_route(struct api_note *note, const struct http_request *request
     note->label = note->route ? note->route->pattern : "unknown";
 }
 
-/* Who has no token does not learn what there is. */
+/* A client without a token must not learn which paths exist. */
 static unsigned needed_for(const struct api_note *note)
 {
     if (note->route)
@@ -207,10 +202,10 @@ unsigned api_admit(void *context, struct http_exchange *exchange, struct http_an
     if (verdict.status == 401 && verdict.wait &&
         api_keep_back(api, exchange, verdict.wait, verdict.text))
         return HTTP_LATER;
-    return put_verdict(&verdict, ret);
+    return write_verdict(&verdict, ret);
 }
 
-/* When all of it is there. */
+/* After the body. */
 
 static void run_call(void *argument)
 {
@@ -234,12 +229,12 @@ static void run_call(void *argument)
 static void refuse_target(struct http_exchange *exchange, int code)
 {
     if (code == DET_ERR_NO_MEMORY)
-        api_refuse(exchange, 503, "NO_MEMORY", "there is no memory left");
+        api_refuse(exchange, 503, "NO_MEMORY", "out of memory");
     else
-        api_refuse(exchange, 400, det_error_name(code), "the path or the query is not well formed");
+        api_refuse(exchange, 400, det_error_name(code), "malformed path or query");
 }
 
-/* The query, and the parameters of the path, decoded. */
+/* Decodes the query and the parameters of the path. */
 static int read_target(
     struct url *url, struct det_arena *arena, const struct http_request *request,
     const char **parameters)
@@ -270,27 +265,27 @@ static void handle_route(
     }
     call = api_call_open(api, exchange, route, parameters, &url, &arena);
     if (!call) {
-        api_refuse(exchange, 503, "NO_MEMORY", "there is no memory left");
+        api_refuse(exchange, 503, "NO_MEMORY", "out of memory");
         return;
     }
     unknown = api_unknown_query(route, &call->url);
     if (unknown)
-        api_fail(call, DET_ERR_INVALID, "the query has no '%.60s' here", unknown);
+        api_fail(call, DET_ERR_INVALID, "unknown query parameter '%.60s'", unknown);
     else if (call->key && !api_takes_key(route))
         api_fail(
             call, DET_ERR_INVALID,
-            "no Idempotency-Key is kept for this, and so it takes none: look first what happened");
+            "this operation does not support Idempotency-Key; check the result before you retry");
     else if (call->key && route->method != HTTP_GET && !det_store_id_is_valid(call->key))
         api_fail(
             call, DET_ERR_INVALID,
-            "an Idempotency-Key has 1 to 128 characters of A-Z a-z 0-9 . _ : -");
+            "an Idempotency-Key must have 1 to 128 characters of A-Z a-z 0-9 . _ : -");
     if (call->status)
         api_finish(call);
     else
         api_enter(call, run_call, call);
 }
 
-/* Most paths have nothing that could be wrong with them. */
+/* Most paths need no check. */
 static int check_path(const struct api *api, const char *path)
 {
     struct det_arena arena;
@@ -319,19 +314,18 @@ void api_handle(void *context, struct http_exchange *exchange)
         refuse_method(exchange);
     else if (note->status)
         api_refuse(
-            exchange, 404, "NOT_FOUND",
-            "there is nothing here; /v1/openapi.yaml lists what there is");
+            exchange, 404, "NOT_FOUND", "no such path; /v1/openapi.yaml lists all operations");
     else
         assets_answer(exchange, request->path);
 }
 
-/* When it is over. */
+/* After the answer. */
 
-/* Routes and methods are told apart by where their names stand. */
-static void look_up(
+/* Compares routes and methods by address: their names are constants. */
+static void find_series(
     struct api *api, struct api_seen *seen, const char *route, const char *method, unsigned status)
 {
-    struct det_metrics *metrics = api->up->observe->metrics;
+    struct det_metrics *metrics = up_observe(api->up)->metrics;
     char text[12];
 
     snprintf(text, sizeof text, "%u", status);
@@ -356,7 +350,7 @@ void api_count_request(void *context, const struct http_done *done)
     struct api_seen *seen = &api->seen[place];
 
     if (seen->route != route || seen->method != method || seen->status != done->status)
-        look_up(api, seen, route, method, done->status);
+        find_series(api, seen, route, method, done->status);
     api_audit_refusal(api, done);
     det_series_count(seen->requests, 1);
     if (!done->is_stream)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* api_pause.c - the API while a reload, or the end, takes the machines and the store away.
+/* api_pause.c - pauses the API while a reload, or shutdown, replaces the machines and the store.
  *
- *     loop of `up`                    http thread
- *     api_pause  ---------------->    pausing: what comes is held
- *                <----------------    paused: all that was inside has left
- *     (machines and file change)
- *     api_resume ---------------->    serving: takes the new file; what was held is run
+ *     daemon's loop                   http thread
+ *     api_pause  ---------------->    pausing: new calls are held
+ *                <----------------    paused: nothing is inside
+ *     (machines and settings change)
+ *     api_resume ---------------->    serving: takes the new settings, runs held calls
  *
  * Invariants
- *   1. While it is paused nothing of the http thread or of its lanes reads the machines, the
- *      store or the file.
- *   2. A call that waits for `up`, a stream and every connection outlives it. A server whose
- *      settings have changed keeps the connections that it has, each up to the answer that is
- *      on its way. */
+ *   1. While paused, neither the http thread nor a lane reads the machines, the store or the
+ *      configuration of the daemon.
+ *   2. Calls that wait for the daemon, streams and connections survive a pause. A server whose
+ *      settings have changed is replaced: it keeps its connections, each until its pending answer
+ *      is sent. */
 #include <detent/driver/loop.h>
 #include <string.h>
 
@@ -22,29 +22,52 @@
 #include "base/assert.h"
 #include "daemon/daemon.h"
 
-/* Going in and out, on the http thread. */
+/* Entering and leaving, on the http thread. */
 
-static void take_quiet(void *argument)
+static void note_quiet(void *argument)
 {
     struct api *api = argument;
 
-    api->is_quiet = true;
+    api->pause.is_quiet = true;
 }
 
-static void look_whether_quiet(struct api *api)
+static void assert_pause(const struct api *api)
 {
-    if (api->state != API_PAUSING || api->inside > 0)
+    const struct api_pausing *pause = &api->pause;
+
+    switch (pause->state) {
+    case API_SERVING:
         return;
-    api->state = API_PAUSED;
-    api->quiet_post = (struct det_post){ .run = take_quiet, .argument = api };
-    det_loop_post(api->up->loop, &api->quiet_post);
+    case API_PAUSING:
+        det_assert(api->has_started);
+        return;
+    case API_PAUSED:
+        det_assert(api->has_started && pause->inside == 0);
+        return;
+    }
+}
+
+/* The only place where the state changes. */
+static void set_state(struct api *api, enum api_state state)
+{
+    api->pause.state = state;
+    assert_pause(api);
+}
+
+static void check_quiet(struct api *api)
+{
+    if (api->pause.state != API_PAUSING || api->pause.inside > 0)
+        return;
+    set_state(api, API_PAUSED);
+    api->pause.quiet_post = (struct det_post){ .run = note_quiet, .argument = api };
+    det_loop_post(up_loop(api->up), &api->pause.quiet_post);
 }
 
 void api_leave(struct api *api)
 {
-    det_assert(api->inside > 0);
-    api->inside--;
-    look_whether_quiet(api);
+    det_assert(api->pause.inside > 0);
+    api->pause.inside--;
+    check_quiet(api);
 }
 
 void api_rest(struct api_call *call)
@@ -57,8 +80,9 @@ void api_rest(struct api_call *call)
 
 static void run_inside(struct api_call *call, void (*run)(void *argument), void *argument)
 {
+    det_assert(call->api->pause.state == API_SERVING && !call->is_inside);
     call->is_inside = true;
-    call->api->inside++;
+    call->api->pause.inside++;
     run(argument);
 }
 
@@ -72,17 +96,18 @@ void api_enter(struct api_call *call, void (*run)(void *argument), void *argumen
 {
     struct api *api = call->api;
 
-    if (api->is_ending && !call->has_begun) {
+    det_assert(!call->is_inside && det_list_is_empty(&call->held_node));
+    if (api->pause.is_ending && !call->has_begun) {
         refuse_call(call);
         return;
     }
-    if (api->state == API_SERVING) {
+    if (api->pause.state == API_SERVING) {
         run_inside(call, run, argument);
         return;
     }
     call->resume = run;
     call->resume_argument = argument;
-    det_list_append(&api->held, &call->held_node);
+    det_list_append(&api->pause.held, &call->held_node);
 }
 
 bool api_unhold(struct api_call *call)
@@ -104,17 +129,18 @@ static void resume_held(struct api *api)
 {
     struct det_list *node;
 
-    while ((node = det_list_take(&api->held)))
+    while ((node = det_list_take(&api->pause.held)))
         resume_call(node);
-    while ((node = det_list_take(&api->held_jobs)))
+    while ((node = det_list_take(&api->pause.held_jobs)))
         api_lane_resume(api, DET_CONTAINER(node, struct api_lane_job, node));
+    det_assert(det_list_is_empty(&api->pause.held));
 }
 
 void api_held_end(struct api *api)
 {
-    api->is_ending = true;
-    api->state = API_SERVING;
-    for (struct det_list *node; (node = det_list_take(&api->held));) {
+    api->pause.is_ending = true;
+    set_state(api, API_SERVING);
+    for (struct det_list *node; (node = det_list_take(&api->pause.held));) {
         struct api_call *call = DET_CONTAINER(node, struct api_call, held_node);
 
         if (call->has_begun)
@@ -165,6 +191,7 @@ static void keep_old_server(struct api *api, struct http_server *server)
             api->old_servers[i - 1] = api->old_servers[i];
         count--;
     }
+    det_assert(count < API_OLD_SERVERS && !api->old_servers[count]);
     api->old_servers[count] = server;
 }
 
@@ -189,8 +216,9 @@ static void begin_pause(void *argument)
 {
     struct api *api = argument;
 
-    api->state = API_PAUSING;
-    look_whether_quiet(api);
+    det_assert(api->pause.state != API_PAUSING);
+    set_state(api, API_PAUSING);
+    check_quiet(api);
 }
 
 static void refuse_held(struct api *api)
@@ -198,46 +226,47 @@ static void refuse_held(struct api *api)
     struct det_list kept, *node;
 
     det_list_init(&kept);
-    while ((node = det_list_take(&api->held))) {
+    while ((node = det_list_take(&api->pause.held))) {
         if (DET_CONTAINER(node, struct api_call, held_node)->has_begun)
             det_list_append(&kept, node);
         else
             refuse_call(DET_CONTAINER(node, struct api_call, held_node));
     }
     while ((node = det_list_take(&kept)))
-        det_list_append(&api->held, node);
+        det_list_append(&api->pause.held, node);
 }
 
 static void begin_end(void *argument)
 {
     struct api *api = argument;
 
-    api->is_ending = true;
+    api->pause.is_ending = true;
     refuse_held(api);
     begin_pause(api);
 }
 
 void api_pause(struct up *up, bool is_end)
 {
-    struct api *api = up->api;
+    struct api *api = up_api(up);
 
     if (!api || !api->has_started)
         return;
-    api->is_quiet = false;
-    api->post = (struct det_post){ .run = is_end ? begin_end : begin_pause, .argument = api };
-    det_loop_post(api->loop, &api->post);
-    while (!api->is_quiet) {
-        if (det_loop_turn(up->loop, DET_NEVER) < 0)
+    det_assert(det_loop_is_mine(up_loop(up)));
+    api->pause.is_quiet = false;
+    api->end.post = (struct det_post){ .run = is_end ? begin_end : begin_pause, .argument = api };
+    det_loop_post(api->loop, &api->end.post);
+    while (!api->pause.is_quiet) {
+        if (det_loop_turn(up_loop(up), DET_NEVER) < 0)
             break;
     }
     api_readers_close(api);
 }
 
-static void end_resume(void *argument)
+static void note_resumed(void *argument)
 {
     struct api *api = argument;
 
-    api->is_resumed = true;
+    api->pause.is_resumed = true;
 }
 
 static bool is_same_text(const char *a, const char *b)
@@ -245,8 +274,8 @@ static bool is_same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* What a server cannot change while it runs. */
-static bool needs_server(const struct config_http *before, const struct config_http *now)
+/* Settings that a running server cannot change. */
+static bool needs_new_server(const struct config_http *before, const struct config_http *now)
 {
     return memcmp(&before->limits, &now->limits, sizeof now->limits) != 0 ||
            !is_same_text(before->socket, now->socket) ||
@@ -258,39 +287,41 @@ static bool needs_server(const struct config_http *before, const struct config_h
 static void begin_resume(void *argument)
 {
     struct api *api = argument;
-    bool shall_replace = api->has_new_http && needs_server(&api->http, &api->up->file.config.http);
-    int r = api_learn(api, &api->resume_error);
+    bool replace_wanted =
+        api->pause.has_new_http && needs_new_server(&api->http, &up_config(api->up)->http);
+    int r = api_learn(api, &api->pause.resume_error);
 
-    if (r == 0 && shall_replace)
-        r = replace_server(api, &api->resume_error);
-    api->resume_result = r;
+    if (r == 0 && replace_wanted)
+        r = replace_server(api, &api->pause.resume_error);
+    api->pause.resume_result = r;
+    det_assert(r < 0 || api->server);
     if (r == 0) {
-        api->state = API_SERVING;
+        set_state(api, API_SERVING);
         resume_held(api);
     }
-    api->resume_post = (struct det_post){ .run = end_resume, .argument = api };
-    det_loop_post(api->up->loop, &api->resume_post);
+    api->pause.resume_post = (struct det_post){ .run = note_resumed, .argument = api };
+    det_loop_post(up_loop(api->up), &api->pause.resume_post);
 }
 
 int api_resume(struct up *up, bool has_new_http, struct det_error *reterr)
 {
-    struct api *api = up->api;
-    int r = has_new_http ? api_bind(up, reterr) : 0;
+    struct api *api = up_api(up);
+    int r = has_new_http ? up_run_sockets_bind(up, reterr) : 0;
 
     if (r < 0)
         return r;
-    api->is_resumed = false;
-    api->has_new_http = has_new_http;
-    api->resume_error = (struct det_error){ 0 };
-    api->post = (struct det_post){ .run = begin_resume, .argument = api };
-    det_loop_post(api->loop, &api->post);
-    while (!api->is_resumed) {
-        r = det_loop_turn(up->loop, DET_NEVER);
+    api->pause.is_resumed = false;
+    api->pause.has_new_http = has_new_http;
+    api->pause.resume_error = (struct det_error){ 0 };
+    api->end.post = (struct det_post){ .run = begin_resume, .argument = api };
+    det_loop_post(api->loop, &api->end.post);
+    while (!api->pause.is_resumed) {
+        r = det_loop_turn(up_loop(up), DET_NEVER);
         if (r < 0)
             return det_error_set(reterr, r, "%s", det_error_text(r));
     }
     api_take_stamps(api);
-    if (api->resume_result < 0 && reterr)
-        *reterr = api->resume_error;
-    return api->resume_result;
+    if (api->pause.resume_result < 0 && reterr)
+        *reterr = api->pause.resume_error;
+    return api->pause.resume_result;
 }

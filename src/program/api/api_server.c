@@ -3,10 +3,10 @@
 
 /* api_server.c - the HTTP server of `detent up`: opens, listens, closes.
  *
- *     open ---> serving (a thread with a loop of its own) ---close---> draining ---> closed
- *                                                               | calls on their way are answered,
- *                                                               | at most CLOSE_SPAN, and then
- *                                                               | written, at most WRITE_SPAN
+ *     open ---> serving (a thread with its own loop) ---close---> draining ---> closed
+ *                                                         | answers pending calls for at most
+ *                                                         | CLOSE_SPAN, then writes the rest
+ *                                                         | for at most WRITE_SPAN
  *
  * A reload pauses and resumes it: api_pause.c. */
 #include <detent/driver/loop.h>
@@ -20,128 +20,68 @@
 #include "api/counts.h"
 #include "base/assert.h"
 #include "base/memory.h"
+#include "config/socket_place.h"
 #include "daemon/descriptor_budget.h"
 #include "daemon/machines.h"
-#include "daemon/verbs.h"
+#include "daemon/slots.h"
 #include "http/tls_stream.h"
 #include "inspect/store_internal.h"
 #include "os/os.h"
 
 #define CLOSE_SPAN (5 * DET_SECOND)
 #define WRITE_SPAN (250 * DET_MILLISECOND)
-#define PORT       7788
-#define PORTS      10
 
 /* Listening. */
 
-/* Whether nobody has said where to listen. */
-static bool is_anywhere(const struct up *up)
-{
-    const struct config_http *config = &up->file.config.http;
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
-    const char *variable = getenv("DETENT_LISTEN");
-
-    return !up->options->is_serving && !up->sockets.is_given && !config->listen_node &&
-           config->listen[0] && !up->options->listen && !(variable && *variable);
-}
-
-/* The refusal of the first port names who has it; what to do about it is left out. */
-static void note_move(struct up *up, const char *refusal)
-{
-    const char *end = strstr(refusal, "; stop that one");
-    const char *port = strrchr(up->sockets.items[0].text, ':');
-
-    up_note(
-        up, UP_NAME, "%.*s: listens on %s", end ? (int)(end - refusal) : (int)strlen(refusal),
-        refusal, port ? port + 1 : up->sockets.items[0].text);
-}
-
-/* Another project may be there already: one of the next ports then, or any. */
-static int bind_anywhere(struct up *up, struct det_error *reterr)
-{
-    char text[32];
-    const char *const listen[] = { text, NULL };
-    const struct config_http config = { .listen = listen };
-    struct det_error first = { 0 };
-    int r = DET_ERR_EXISTS;
-
-    for (unsigned i = 0; r == DET_ERR_EXISTS && i <= PORTS; i++) {
-        snprintf(text, sizeof text, "127.0.0.1:%u", i < PORTS ? PORT + i : 0);
-        r = serve_sockets_bind(&up->sockets, &config, i == 0 ? &first : reterr);
-    }
-    if (r == 0 && first.code)
-        note_move(up, first.text);
-    else if (r < 0 && first.code == r)
-        *reterr = first;
-    return r;
-}
-
-/* Sockets stay open while the API does not listen: who comes then waits for the next one. */
-static int listen_copy(struct http_server *server, int listening, struct det_error *reterr)
+/* The daemon keeps its sockets open while the API is closed, so that clients wait instead of being
+ * refused. */
+static int listen_copy(void *server, int listening, struct det_error *reterr)
 {
     int descriptor = fcntl(listening, F_DUPFD_CLOEXEC, 0), r;
 
     if (descriptor < 0)
-        return det_error_set(reterr, DET_ERR_IO, "there is no descriptor left");
+        return det_error_set(reterr, DET_ERR_IO, "out of file descriptors");
     r = http_listen_given(server, descriptor, NULL, reterr);
     if (r < 0)
         close(descriptor);
     return r;
 }
 
-int api_bind(struct up *up, struct det_error *reterr)
-{
-    const struct config_http *config = &up->file.config.http;
-    int r = 0;
-
-    /* Once: where it listens stays the same, be it nowhere. */
-    if (!up->has_sockets && up->sockets.count == 0)
-        r = is_anywhere(up) ? bind_anywhere(up, reterr)
-                            : serve_sockets_bind(&up->sockets, config, reterr);
-    up->has_sockets = true;
-    return r < 0 ? r : serve_local_bind(&up->local, config->socket, reterr);
-}
-
 static int listen_all(const struct api *api, struct http_server *server, struct det_error *reterr)
 {
-    const struct up *up = api->up;
-    int r = listen_copy(server, up->door.descriptor, reterr);
-
-    for (size_t i = 0; r == 0 && i < up->sockets.count; i++)
-        r = listen_copy(server, up->sockets.items[i].descriptor, reterr);
-    return r < 0 || !api->http.socket ? r : listen_copy(server, up->local.descriptor, reterr);
+    return up_run_sockets_each(api->up, api->http.socket != NULL, listen_copy, server, reterr);
 }
 
-/* Once: codes that were printed are good for as long as `up` runs. */
+/* Opens them once: printed codes stay valid as long as the daemon runs. */
 static int open_tokens(struct up *up, struct det_error *reterr)
 {
     char folder[DET_PATH_MAX + sizeof SOCKET_FOLDER + 1];
     const struct tokens_options options = {
-        .allocator = up->output.outer->allocator,
-        .world = up->output.outer->world,
+        .allocator = up_allocator(up),
+        .world = up_world(up),
         .folder = folder,
-        .trouble = up_tokens_trouble,
+        .problem = up_tokens_problem,
         .changed = up_tokens_changed,
         .user = up,
     };
 
-    if (up->tokens)
+    if (up_api_place(up)->tokens)
         return 0;
-    snprintf(folder, sizeof folder, "%s/" SOCKET_FOLDER, up->project);
-    return tokens_open(&options, &up->tokens, reterr);
+    snprintf(folder, sizeof folder, "%s/" SOCKET_FOLDER, up_folder(up));
+    return tokens_open(&options, &up_api_place(up)->tokens, reterr);
 }
 
-int api_prepare(struct up *up, struct det_error *reterr)
+static int prepare_api(struct up *up, struct det_error *reterr)
 {
     int r;
 
-    r = api_bind(up, reterr);
+    r = up_run_sockets_bind(up, reterr);
     if (r == 0)
-        r = http_tls_try(up->output.outer->allocator, &up->file.config.http.tls, reterr);
+        r = http_tls_try(up_allocator(up), &up_config(up)->http.tls, reterr);
     return r < 0 ? r : open_tokens(up, reterr);
 }
 
-/* One that listens everywhere is reached here, too. */
+/* An address that listens on all interfaces is shown as 127.0.0.1. */
 void api_note_address(struct api *api)
 {
     const char *scheme = api->http.tls.certificate ? "https" : "http";
@@ -162,38 +102,38 @@ void api_note_address(struct api *api)
     }
 }
 
-/* On the http thread: the last call is answered, or nobody waits for it any longer. Who does not
- * send its request or read its answer is not waited for: anybody could hold it up. */
-static void look_whether_over(void *argument)
+/* Closes the servers when all calls are answered, or the time is over. On the http thread. Clients
+ * that neither send nor read are not waited for: anyone could delay the shutdown. */
+static void check_closed(void *argument)
 {
     struct api *api = argument;
     det_time now = det_loop_now(api->loop);
     bool is_over;
     int r;
 
-    /* It was set a moment ago, and nobody has set another one since. */
-    r = det_loop_timer_set(api->loop, &api->patience, now + 10 * DET_MILLISECOND);
+    /* It was armed a moment ago, and no other timer was armed since. */
+    r = det_loop_timer_set(api->loop, &api->end.patience, now + 10 * DET_MILLISECOND);
     det_assert(r == 0);
     if (api->calls)
-        api->write_by = now + WRITE_SPAN;
-    is_over = !api->calls && (now >= api->write_by || !api_connections(api));
-    if (!is_over && now < api->close_by)
+        api->end.write_by = now + WRITE_SPAN;
+    is_over = !api->calls && (now >= api->end.write_by || !api_connections(api));
+    if (!is_over && now < api->end.close_by)
         return;
-    det_loop_timer_cancel(api->loop, &api->patience);
+    det_loop_timer_cancel(api->loop, &api->end.patience);
     api_old_servers_close(api, true);
     http_server_close(api->server);
     api->server = NULL;
-    det_loop_post(api->up->loop, &api->closed_post);
+    det_loop_post(up_loop(api->up), &api->end.closed_post);
 }
 
-/* One that is set can be set again without memory: closing must not fail. */
+/* Arms the timer now: moving an armed timer needs no memory, and closing must not fail. */
 static int reserve_timer(struct api *api)
 {
-    api->patience = (struct det_timer){ .run = look_whether_over, .argument = api };
-    return det_loop_timer_set(api->loop, &api->patience, DET_NEVER);
+    api->end.patience = (struct det_timer){ .run = check_closed, .argument = api };
+    return det_loop_timer_set(api->loop, &api->end.patience, DET_NEVER);
 }
 
-/* What every answer says to browsers: nothing of it is kept, guessed or framed. */
+/* Headers of every answer: browsers must not cache, sniff or frame it. */
 static const struct http_header headers[] = {
     { "cache-control", "no-store" },
     { "x-content-type-options", "nosniff" },
@@ -219,7 +159,7 @@ int api_server_open(struct api *api, struct http_server **ret, struct det_error 
     };
     int r;
 
-    up_descriptors_clamp(&api->up->file.config, &options.limits);
+    up_descriptors_clamp(up_config(api->up), &options.limits);
     r = http_server_open(&options, ret, reterr);
     return r < 0 ? r : listen_all(api, *ret, reterr);
 }
@@ -227,15 +167,16 @@ int api_server_open(struct api *api, struct http_server **ret, struct det_error 
 int api_learn(struct api *api, struct det_error *reterr)
 {
     struct up *up = api->up;
-    bool has_store = up->machines || up->store || up->shared;
+    bool has_store = up_machines(up) || up_slots_store(up) || up_shared_store(up);
 
-    api->http = up->file.config.http;
-    api->address = has_store ? up_store_address(up) : NULL;
-    api->url = api->address ? store_url_shown(&up->file.arena, api->address) : NULL;
+    api->http = up_config(up)->http;
+    api->source.address = has_store ? up_store_address(up) : NULL;
+    api->source.url =
+        api->source.address ? store_url_shown(up_config_arena(up), api->source.address) : NULL;
     api->guard.hosts = api->http.hosts;
     api->guard.rate = api->http.rate == CONFIG_UNLIMITED ? 0 : api->http.rate;
-    if (has_store && !api->url)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (has_store && !api->source.url)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     return 0;
 }
 
@@ -246,30 +187,30 @@ static int open_parts(struct api *api, struct det_error *reterr)
     r = open_tokens(api->up, reterr);
     if (r < 0)
         return r;
-    api->tokens = api->up->tokens;
+    api->tokens = up_api_place(api->up)->tokens;
     api->guard.tokens = api->tokens;
     r = guard_init(&api->guard, api->allocator, api->world, GUARD_BUCKETS);
     if (r == 0)
-        r = det_mutex_open(api->world, &api->lock);
+        r = det_mutex_open(api->world, &api->source.lock);
     if (r == 0)
         r = api_lanes_open(api);
     if (r == 0)
         r = det_loop_open(api->world, api->allocator, &api->loop);
     if (r < 0)
-        return det_error_set(reterr, r, "the HTTP API cannot be opened: %s", det_error_text(r));
+        return det_error_set(reterr, r, "cannot open the HTTP API: %s", det_error_text(r));
     r = api_events_open(api, reterr);
     if (r == 0)
         r = api_deltas_open(api, reterr);
     if (r == 0)
         r = api_counts_open(api, reterr);
     if (r == 0)
-        r = api_bind(api->up, reterr);
+        r = up_run_sockets_bind(api->up, reterr);
     if (r == 0)
         r = api_server_open(api, &api->server, reterr);
     if (r == 0)
         api_note_address(api);
     if (r == 0 && (api_rates_open(api) < 0 || reserve_timer(api) < 0))
-        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     if (r == 0)
         r = det_loop_start(api->loop, "http");
     api->has_started = r == 0;
@@ -298,70 +239,72 @@ void api_take_stamps(struct api *api)
     read_stamps(&api->http.tls, api->stamps);
 }
 
-bool api_has_new_files(const struct up *up)
+static bool has_new_files(const struct up *up)
 {
     struct api_stamp stamps[API_TLS_FILES];
 
-    if (!up->api)
+    if (!up_api(up))
         return false;
-    read_stamps(&up->api->http.tls, stamps);
-    return memcmp(stamps, up->api->stamps, sizeof stamps) != 0;
+    read_stamps(&up_api(up)->http.tls, stamps);
+    return memcmp(stamps, up_api(up)->stamps, sizeof stamps) != 0;
 }
 
-/* On the loop of `up` again. */
-static void end_renew(void *argument)
+/* On the daemon's loop again. */
+static void end_renewal(void *argument)
 {
     struct api *api = argument;
 
-    if (api->renew_result < 0)
+    if (api->renewal.result < 0)
         up_note_failure(
-            api->up, UP_NAME, "the certificate stays as it was: %s", api->renew_error.text);
-    api->is_renewing = false;
+            api->up, UP_NAME, "cannot reload the certificate; the old one stays in use: %s",
+            api->renewal.error.text);
+    api->renewal.is_running = false;
 }
 
-static void renew(void *argument)
+static void renew_certificate(void *argument)
 {
     struct api *api = argument;
 
-    api->renew_error = (struct det_error){ 0 };
-    api->renew_result = http_server_renew(api->server, &api->http.tls, &api->renew_error);
-    api->renew_post = (struct det_post){ .run = end_renew, .argument = api };
-    det_loop_post(api->up->loop, &api->renew_post);
+    api->renewal.error = (struct det_error){ 0 };
+    api->renewal.result = http_server_renew(api->server, &api->http.tls, &api->renewal.error);
+    api->renewal.post = (struct det_post){ .run = end_renewal, .argument = api };
+    det_loop_post(up_loop(api->up), &api->renewal.post);
 }
 
-void api_renew(struct up *up)
+static void renew_files(struct up *up)
 {
-    struct api *api = up->api;
+    struct api *api = up_api(up);
 
-    if (!api || !api->server || api->is_renewing || !api->http.tls.certificate)
+    if (!api || !api->server || api->renewal.is_running || !api->http.tls.certificate)
         return;
-    api->is_renewing = true;
+    api->renewal.is_running = true;
     read_stamps(&api->http.tls, api->stamps);
-    api->renew_post = (struct det_post){ .run = renew, .argument = api };
-    det_loop_post(api->loop, &api->renew_post);
+    api->renewal.post = (struct det_post){ .run = renew_certificate, .argument = api };
+    det_loop_post(api->loop, &api->renewal.post);
 }
 
-/* Who is told of commits from now on; nobody tells the one before any more. */
+/* Sets the API that receives api_notice(). */
 static void set_listener(struct up *up, struct api *api)
 {
-    struct det_world *world = up->output.outer->world;
+    struct det_world *world = up_world(up);
 
-    det_mutex_lock(world, up->listener_lock);
-    up->listener = api;
-    det_mutex_unlock(world, up->listener_lock);
+    det_mutex_lock(world, up_api_place(up)->listener_lock);
+    up_api_place(up)->listener = api;
+    det_mutex_unlock(world, up_api_place(up)->listener_lock);
 }
 
-int api_open(struct up *up, struct det_error *reterr)
+static int open_api(struct up *up, struct det_error *reterr)
 {
-    struct api *api = DET_NEW(up->output.outer->allocator, struct api);
+    struct api *api = DET_NEW(up_allocator(up), struct api);
     int r;
 
+    det_assert(!up_api(up));
     if (!api)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    up->api = api;
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
+    up_api_place(up)->api = api;
     api->up = up;
-    api->allocator = up->output.outer->allocator;
-    api->world = up->output.outer->world;
+    api->allocator = up_allocator(up);
+    api->world = up_world(up);
     api_calls_open(api);
     r = api_learn(api, reterr);
     api_take_stamps(api);
@@ -376,47 +319,47 @@ static void begin_close(void *argument)
 {
     struct api *api = argument;
 
-    api->close_by = det_loop_now(api->loop) + CLOSE_SPAN;
-    api->write_by = det_loop_now(api->loop) + WRITE_SPAN;
+    api->end.close_by = det_loop_now(api->loop) + CLOSE_SPAN;
+    api->end.write_by = det_loop_now(api->loop) + WRITE_SPAN;
     api_guesses_end(api);
     api_held_end(api);
     api_events_end(api);
     http_server_drain(api->server);
     for (size_t i = 0; i < API_OLD_SERVERS && api->old_servers[i]; i++)
         http_server_drain(api->old_servers[i]);
-    look_whether_over(api);
+    check_closed(api);
 }
 
-/* On the loop of `up`: the post itself is what is waited for, since it is freed with the API. */
+/* On the daemon's loop. The flag is set by this post, because the post is freed with the API. */
 static void end_close(void *argument)
 {
     struct api *api = argument;
 
-    atomic_store(&api->is_closed, true);
+    atomic_store(&api->end.is_closed, true);
 }
 
-void api_close(struct up *up)
+static void close_api(struct up *up)
 {
-    struct api *api = up->api;
+    struct api *api = up_api(up);
 
     if (!api)
         return;
     if (api->has_started) {
-        api->post = (struct det_post){ .run = begin_close, .argument = api };
-        api->closed_post = (struct det_post){ .run = end_close, .argument = api };
-        det_loop_post(api->loop, &api->post);
-        while (!atomic_load(&api->is_closed)) {
-            if (det_loop_turn(up->loop, DET_NEVER) < 0)
+        api->end.post = (struct det_post){ .run = begin_close, .argument = api };
+        api->end.closed_post = (struct det_post){ .run = end_close, .argument = api };
+        det_loop_post(api->loop, &api->end.post);
+        while (!atomic_load(&api->end.is_closed)) {
+            if (det_loop_turn(up_loop(up), DET_NEVER) < 0)
                 break;
         }
-        up_errands_over(up);
+        up_requests_close(up);
         det_loop_stop(api->loop);
     }
-    api_lanes_close(api); /* Who wants one now is dropped. */
+    api_lanes_close(api); /* Later jobs are dropped. */
     api_held_end(api);
-    /* What the runtime and `up` have is given back, and ours. */
+    /* Waits until the runtime, the daemon and the http loop have returned all calls. */
     while (api->calls || api->streams) {
-        (void)det_loop_turn(up->loop, 0);
+        (void)det_loop_turn(up_loop(up), 0);
         (void)det_loop_turn(api->loop, det_loop_now(api->loop) + 10 * DET_MILLISECOND);
     }
     api_readers_close(api);
@@ -425,63 +368,68 @@ void api_close(struct up *up)
     api->server = NULL;
 }
 
-void api_free(struct up *up)
+static void free_api(struct up *up, struct api *api)
 {
-    struct api *api = up->api;
-
-    if (!api)
-        return;
+    det_assert(api->calls == 0 && api->streams == 0 && !api->server);
     set_listener(up, NULL);
-    up->api = NULL;
-    /* What is posted still is about the parts that follow. */
+    up_api_place(up)->api = NULL;
+    /* Runs pending posts, which use the parts below. */
     det_loop_close(api->loop);
     api_events_close(api);
     api_deltas_close(api);
     api_counts_close(api);
     guard_deinit(&api->guard);
-    det_mutex_close(api->world, api->lock);
+    det_mutex_close(api->world, api->source.lock);
     DET_DELETE(api->allocator, api);
 }
 
-const char *api_address(const struct up *up)
+static void free_front(struct up *up)
 {
-    const struct api *api = up->api;
+    if (up_api(up))
+        free_api(up, up_api(up));
+    tokens_close(up_api_place(up)->tokens);
+    up_api_place(up)->tokens = NULL;
+}
+
+static const char *first_address(const struct up *up)
+{
+    const struct api *api = up_api(up);
 
     return api ? api->shown : NULL;
 }
 
-/* A link with a code for one browser; false: there is nothing that it could lead to. */
+/* Makes a link with a one-time code. False: there is no address for browsers. */
 static bool make_link(const struct up *up, char *target, size_t size)
 {
-    const struct api *api = up->api;
+    const struct api *api = up_api(up);
     char code[TOKENS_CODE_SIZE + 1];
 
-    if (!api_address(up))
+    if (!first_address(up))
         return false;
     tokens_code_new(api->tokens, code);
     snprintf(target, size, "%s/#code=%s", api->shown, code);
     return true;
 }
 
-void api_say(struct up *up)
+static void print_link(struct up *up)
 {
     char link[UP_LINK_TEXT];
 
     if (make_link(up, link, sizeof link))
-        cli_say(up->cli, "Console: %s\n", link);
+        cli_print_error(up_cli(up), "Console: %s\n", link);
 }
 
 const struct up_front api_front = {
-    .prepare = api_prepare,
-    .open = api_open,
+    .prepare = prepare_api,
+    .open = open_api,
     .pause = api_pause,
     .resume = api_resume,
-    .close = api_close,
-    .free = api_free,
-    .renew = api_renew,
-    .has_new_files = api_has_new_files,
-    .say = api_say,
-    .address = api_address,
+    .close = close_api,
+    .free = free_front,
+    .renew = renew_files,
+    .has_new_files = has_new_files,
+    .print = print_link,
+    .address = first_address,
     .notice = api_notice,
     .console_link = make_link,
 };

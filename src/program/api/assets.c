@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* assets.c - answers with the files of the web console. */
+/* assets.c - serves the files of the web console. */
 #include "api/assets.h"
 
 #include <string.h>
 
 #define PAGE "/index.html"
 
-/* Scripts come from here alone, and there are none in the page itself. Drawings are laid out by
- * WebAssembly, which needs its own leave. */
+/* Scripts come from this origin only, and the page has no inline scripts. The layout of diagrams
+ * runs in WebAssembly, which needs its own permission. */
 #define POLICY                                                                     \
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; " \
     "img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; " \
@@ -52,17 +52,17 @@ const struct asset *assets_find(const char *path)
     return NULL;
 }
 
-/* The names of these change with their content. */
-static bool is_for_ever(const char *path)
+/* Names in /assets/ contain a hash of the content. */
+static bool is_immutable(const char *path)
 {
     return strncmp(path, "/assets/", 8) == 0;
 }
 
-/* Whether it could only be one of ours, as "/robots.txt": views have names of instances in them,
- * where a dot means nothing. */
+/* Returns true if the path can only be a file, such as "/robots.txt". Views contain names of
+ * instances, which may have dots. */
 static bool is_file(const char *path)
 {
-    return is_for_ever(path) || (!strchr(path + 1, '/') && strchr(path, '.'));
+    return is_immutable(path) || (!strchr(path + 1, '/') && strchr(path, '.'));
 }
 
 static void answer_file(struct http_exchange *exchange, const struct asset *asset)
@@ -71,7 +71,7 @@ static void answer_file(struct http_exchange *exchange, const struct asset *asse
         { "content-security-policy", POLICY },
         { "cross-origin-opener-policy", "same-origin" },
         { "cache-control",
-          is_for_ever(asset->path) ? "public, max-age=31536000, immutable" : "no-cache" },
+          is_immutable(asset->path) ? "public, max-age=31536000, immutable" : "no-cache" },
     };
 
     http_answer(
@@ -86,7 +86,7 @@ static void answer_file(struct http_exchange *exchange, const struct asset *asse
                   });
 }
 
-static void refuse(
+static void refuse_file(
     struct http_exchange *exchange, unsigned status, const char *code, const char *text)
 {
     char body[HTTP_ERROR_BODY];
@@ -104,7 +104,7 @@ void assets_answer(struct http_exchange *exchange, const char *path)
     const struct asset *asset = assets_find(path);
 
     if (request->method != HTTP_GET && request->method != HTTP_HEAD) {
-        refuse(exchange, 405, "UNSUPPORTED", "files can only be read");
+        refuse_file(exchange, 405, "UNSUPPORTED", "files support only GET and HEAD");
         return;
     }
     if (!asset && !is_file(path))
@@ -112,5 +112,5 @@ void assets_answer(struct http_exchange *exchange, const char *path)
     if (asset)
         answer_file(exchange, asset);
     else
-        refuse(exchange, 404, "NOT_FOUND", "there is no such file");
+        refuse_file(exchange, 404, "NOT_FOUND", "no such file");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* audit_requests.c - what the HTTP API tells of who acts, and of who is refused. */
+/* audit_requests.c - audit entries of the HTTP API: actions and refusals. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,75 +9,77 @@
 #include "base/text.h"
 #include "daemon/daemon.h"
 
-/* Tasks and jobs need an admin; instances are cancelled and retried by who may send. */
+/* Admin routes are audited, and those that cancel, retry, sign in or sign out. */
 bool api_is_audited(const struct api_route *route)
 {
     return route->scope == TOKENS_ADMIN || route->run == api_cancel || route->run == api_retry ||
            route->run == api_redeem || route->run == api_sign_out;
 }
 
-static void fill(
-    struct audit_deed *deed, const struct http_request *request, const struct api_note *note)
+static void fill_action(
+    struct audit_action *action, const struct http_request *request, const struct api_note *note)
 {
-    *deed = (struct audit_deed){ .user = request->uid };
+    *action = (struct audit_action){ .user = request->uid };
     if (!request->is_trusted)
-        (void)det_text_copy(deed->token, sizeof deed->token, note->who);
+        (void)det_text_copy(action->token, sizeof action->token, note->who);
     if (request->subject)
-        snprintf(deed->subject, sizeof deed->subject, "%s", request->subject);
-    snprintf(deed->peer, sizeof deed->peer, "%s", request->peer);
+        snprintf(action->subject, sizeof action->subject, "%s", request->subject);
+    snprintf(action->peer, sizeof action->peer, "%s", request->peer);
 }
 
-struct audit_deed *api_deed(struct det_arena *arena, struct http_exchange *exchange)
+struct audit_action *api_action(struct det_arena *arena, struct http_exchange *exchange)
 {
     const struct http_request *request = http_request(exchange);
-    struct audit_deed *deed = det_arena_alloc(arena, sizeof *deed);
+    struct audit_action *action = det_arena_alloc(arena, sizeof *action);
 
-    if (!deed)
+    if (!action)
         return NULL;
-    fill(deed, request, http_note(exchange));
+    fill_action(action, request, http_note(exchange));
     snprintf(
-        deed->what, sizeof deed->what, "%s %s", api_method_name(request->method), request->path);
-    return deed;
+        action->what, sizeof action->what, "%s %s", api_method_name(request->method),
+        request->path);
+    return action;
 }
 
 const char *api_actor(struct api_call *call)
 {
-    const struct audit_deed *deed = call->deed;
+    const struct audit_action *action = call->action;
 
-    if (*deed->token)
-        return det_arena_format(&call->arena, "by token %s", deed->token);
-    return det_arena_format(&call->arena, "by user %lld", (long long)deed->user);
+    if (*action->token)
+        return det_arena_format(&call->arena, "by token %s", action->token);
+    return det_arena_format(&call->arena, "by user %lld", (long long)action->user);
 }
 
-/* 401 of a code that is none, and what the guard says. */
+/* Refusals of the guard, and 401 for a wrong code. */
 static bool is_refusal(unsigned status)
 {
     return status == 401 || status == 403 || status == 421 || status == 429;
 }
 
-void api_audit(struct api *api, struct audit_deed *deed, unsigned status)
+void api_audit(struct api *api, struct audit_action *action, unsigned status)
 {
-    /* A refusal is told of once, when its answer is there. */
+    /* api_audit_refusal() reports it when the answer is sent. */
     if (is_refusal(status))
         return;
-    deed->status = status;
-    if (deed->outcome != AUDIT_UNKNOWN)
-        deed->outcome = status < 400 && !deed->code ? AUDIT_DONE : AUDIT_FAILED;
-    audit_add(api->up->audit, deed);
+    action->status = status;
+    if (action->outcome != AUDIT_UNKNOWN)
+        action->outcome = status < 400 && !action->code ? AUDIT_DONE : AUDIT_FAILED;
+    up_audit_add(api->up, action);
 }
 
-/* The path is anybody's text here: its route is told instead. */
+/* The path of a refused request is arbitrary text, so the entry names its route. */
 void api_audit_refusal(struct api *api, const struct http_done *done)
 {
     const struct api_note *note = done->note;
-    struct audit_deed deed;
+    struct audit_action action;
 
     if (!note || !is_refusal(done->status))
         return;
-    fill(&deed, done->request, note);
-    deed.outcome = AUDIT_REFUSED;
-    deed.status = done->status;
+    fill_action(&action, done->request, note);
+    action.outcome = AUDIT_REFUSED;
+    action.status = done->status;
     snprintf(
-        deed.what, sizeof deed.what, "%s %s", api_method_name(done->request->method), note->label);
-    audit_add(api->up->audit, &deed);
+        action.what, sizeof action.what, "%s %s", api_method_name(done->request->method),
+        note->label);
+    up_audit_add(api->up, &action);
 }

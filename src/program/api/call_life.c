@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* call_life.c - one request of the API from its match to its answer. */
+/* call_life.c - a call from its match to its answer. */
 #include <detent/driver/loop.h>
 #include <stdarg.h>
 #include <string.h>
 
 #include "api/api_internal.h"
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "store/store.h"
@@ -16,7 +17,7 @@ struct status {
     unsigned status;
 };
 
-/* What is not here is 500: nobody knows whether it happened. */
+/* Other errors are 500: the outcome is unknown. */
 static const struct status statuses[] = {
     { DET_ERR_INVALID, 400 },
     { DET_ERR_MALFORMED, 400 },
@@ -51,8 +52,9 @@ static const struct status statuses[] = {
     { DET_ERR_DEFINITION, 422 },
 };
 
-unsigned api_status_of(int code)
+static unsigned status_of(int code)
 {
+    det_assert(code < 0);
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
         if (statuses[i].code == code)
             return statuses[i].status;
@@ -70,7 +72,7 @@ static const char *copy_header(
     return copy;
 }
 
-/* What is no traceparent counts as none, as the W3C wants it. */
+/* A malformed traceparent is ignored, as the W3C requires. */
 static const struct det_trace_context *read_trace(
     struct api_call *call, const struct http_request *request)
 {
@@ -84,6 +86,10 @@ static void close_call(struct api_call *call)
 {
     struct api *api = call->api;
 
+    /* No list and no thread has it. */
+    det_assert(det_list_is_empty(&call->lane_node) && det_list_is_empty(&call->held_node));
+    det_assert(!call->reader && call->decoded <= atomic_load(&api->decoded));
+    det_assert(api->calls > 0);
     api->calls--;
     det_list_remove(&call->late_node);
     api_rest(call);
@@ -100,9 +106,10 @@ bool api_is_read(const struct api_route *route)
            route->method != HTTP_DELETE;
 }
 
-/* Its answer, if there will be one, is for nobody. */
-static void leave(struct api_call *call)
+/* The client no longer waits for the answer. */
+static void leave_call(struct api_call *call)
 {
+    det_assert(call->exchange && call->api->calls > 0);
     call->exchange = NULL;
     det_list_remove(&call->late_node);
     if (api_unhold(call) || api_lane_leave(call))
@@ -111,33 +118,38 @@ static void leave(struct api_call *call)
 
 static void on_gone(void *user)
 {
-    leave(user);
+    leave_call(user);
 }
 
-/* Answers in time. Calls come in the order of their deadlines, so the first one is looked at. */
+/* Deadlines. The list is ordered by deadline, so only its first call is checked. */
 
-static void set_late(struct api *api)
+static struct api_call *late_call(struct det_list *node)
 {
-    struct det_list *first = api->late_calls.next;
-
-    api->is_late_set =
-        first != &api->late_calls &&
-        det_loop_timer_set(
-            api->loop, &api->late, DET_CONTAINER(first, struct api_call, late_node)->late_at) == 0;
+    return DET_CONTAINER(node, struct api_call, late_node);
 }
 
-/* What it does has the memory of the call, so the answer is made without that. */
-static void end_late(struct api_call *call)
+static void arm_deadline(struct api *api)
+{
+    struct det_list *first = api->late.calls.next;
+
+    api->late.is_set =
+        first != &api->late.calls &&
+        det_loop_timer_set(api->loop, &api->late.timer, late_call(first)->late_at) == 0;
+}
+
+/* The call is still in use, so the refusal is made without it. */
+static void end_late_call(struct api_call *call)
 {
     struct http_exchange *exchange = call->exchange;
     bool is_read = api_is_read(call->route);
 
-    leave(call);
+    leave_call(call);
     api_refuse(
         exchange, 504, det_error_name(DET_ERR_TIMEOUT),
-        is_read ? "it takes longer than http.limits.request_time"
-                : "it takes longer than http.limits.request_time, and may still happen: ask again "
-                  "with the same Idempotency-Key, or look");
+        is_read
+            ? "the request took longer than http.limits.request_time"
+            : "the request took longer than http.limits.request_time and may still take effect; "
+              "retry with the same Idempotency-Key, or check the result");
 }
 
 static void on_late(void *argument)
@@ -146,34 +158,40 @@ static void on_late(void *argument)
     det_time now = det_loop_now(api->loop);
     struct det_list *first;
 
-    while ((first = api->late_calls.next) != &api->late_calls) {
-        struct api_call *call = DET_CONTAINER(first, struct api_call, late_node);
+    while ((first = api->late.calls.next) != &api->late.calls) {
+        struct api_call *call = late_call(first);
 
         if (call->late_at > now)
             break;
-        end_late(call);
+        end_late_call(call);
     }
-    set_late(api);
+    arm_deadline(api);
 }
 
-/* The timer is not moved for each call: when it comes it looks who is the first then. */
-static void await(struct api_call *call)
+/* The timer is armed for the first call; when it fires, it is armed for the first call then. A
+ * reload may shorten the time, so a new call may belong before older ones. */
+static void await_answer(struct api_call *call)
 {
     struct api *api = call->api;
+    struct det_list *place = &api->late.calls;
 
+    det_assert(call->exchange && det_list_is_empty(&call->late_node));
     call->late_at = det_loop_now(api->loop) + api->http.request_time;
-    det_list_append(&api->late_calls, &call->late_node);
-    if (!api->is_late_set)
-        set_late(api);
+    while (place->previous != &api->late.calls &&
+           late_call(place->previous)->late_at > call->late_at)
+        place = place->previous;
+    det_list_insert_before(place, &call->late_node);
+    if (!api->late.is_set || api->late.calls.next == &call->late_node)
+        arm_deadline(api);
 }
 
 void api_calls_open(struct api *api)
 {
-    det_list_init(&api->late_calls);
-    det_list_init(&api->guesses);
-    det_list_init(&api->held);
-    det_list_init(&api->held_jobs);
-    api->late = (struct det_timer){ .run = on_late, .argument = api };
+    det_list_init(&api->late.calls);
+    det_list_init(&api->guesses.list);
+    det_list_init(&api->pause.held);
+    det_list_init(&api->pause.held_jobs);
+    api->late.timer = (struct det_timer){ .run = on_late, .argument = api };
 }
 
 void api_call_streams(struct api_call *call)
@@ -191,6 +209,7 @@ struct api_call *api_call_open(
     bool has_failed = false;
     char *body;
 
+    det_assert(det_loop_is_mine(api->loop) && route && route->run);
     if (!call) {
         det_arena_deinit(arena_take);
         return NULL;
@@ -211,8 +230,8 @@ struct api_call *api_call_open(
     (void)det_text_copy(
         call->who, sizeof call->who, ((const struct api_note *)http_note(exchange))->who);
     if (api_is_audited(route)) {
-        call->deed = api_deed(&call->arena, exchange);
-        has_failed |= !call->deed;
+        call->action = api_action(&call->arena, exchange);
+        has_failed |= !call->action;
     }
     call->peer = det_arena_copy(&call->arena, request->peer);
     has_failed |= !call->peer;
@@ -226,11 +245,11 @@ struct api_call *api_call_open(
     }
     call->exchange = exchange;
     http_keep(exchange, on_gone, NULL, call);
-    await(call);
+    await_answer(call);
     return call;
 }
 
-static bool is_kept_back(struct api_call *call)
+static bool delay_answer(struct api_call *call)
 {
     return call->guessed && api_keep_back(call->api, call->exchange, call->wait, call->guessed);
 }
@@ -242,8 +261,8 @@ void api_finish(struct api_call *call)
     struct http_answer answer = { .headers = &later };
 
     if (det_buffer_status(text) < 0)
-        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
-    if (det_buffer_status(text) < 0) /* Not even for the error. */
+        api_fail(call, DET_ERR_NO_MEMORY, "out of memory");
+    if (det_buffer_status(text) < 0) /* No memory for the error either. */
         answer.status = 503;
     else
         answer.status = call->status ? call->status : 200;
@@ -251,10 +270,10 @@ void api_finish(struct api_call *call)
     answer.body_size = text->size;
     answer.type = call->type ? call->type : "application/json";
     answer.header_count = answer.status == 503;
-    answer.shall_close = call->guessed;
-    if (call->deed)
-        api_audit(call->api, call->deed, answer.status);
-    if (call->exchange && !is_kept_back(call))
+    answer.close_wanted = call->guessed;
+    if (call->action)
+        api_audit(call->api, call->action, answer.status);
+    if (call->exchange && !delay_answer(call))
         http_answer(call->exchange, &answer);
     close_call(call);
 }
@@ -274,6 +293,7 @@ static void finish_deferred(void *argument)
 {
     struct api_call *call = argument;
 
+    det_assert(!call->reader && det_list_is_empty(&call->lane_node));
     api_lane_done(call);
     if (call->job.is_dropped)
         api_fail(call, DET_ERR_CLOSED, CLI_SHUTDOWN);
@@ -285,23 +305,24 @@ static void finish_deferred(void *argument)
 
 void api_defer(struct api_call *call, void (*run)(struct api_call *call))
 {
-    /* Who has asked `up` first may have lost its client meanwhile, and lanes ask for it. */
+    /* The client may have left while the daemon was asked. */
     if (!call->exchange && api_is_read(call->route)) {
         api_finish(call);
         return;
     }
-    if (call->api->is_ending && call->api->state == API_SERVING) {
+    if (call->api->pause.is_ending && call->api->pause.state == API_SERVING) {
         api_fail(call, DET_ERR_CLOSED, CLI_SHUTDOWN);
         api_finish(call);
         return;
     }
+    det_assert(det_list_is_empty(&call->lane_node) && !call->reader);
     call->deferred = run;
     call->job = (struct det_job){
         .run = run_deferred, .done = finish_deferred, .argument = call, .loop = call->api->loop
     };
     if (api_lane_add(call))
         return;
-    api_fail(call, DET_ERR_BUSY, "more is asked for than can be answered: ask again in a while");
+    api_fail(call, DET_ERR_BUSY, "too many requests are waiting; retry later");
     api_finish(call);
 }
 
@@ -309,10 +330,10 @@ void api_defer(struct api_call *call, void (*run)(struct api_call *call))
 
 void api_fail_with(struct api_call *call, int code, const struct det_error *error)
 {
-    det_buffer_clear(&call->json.text);
-    call->json.needs_comma = false;
-    /* A key that was used for something else is a mistake in the request. */
-    call->status = code == DET_ERR_CONFLICT && error->is_id_used ? 422 : api_status_of(code);
+    det_assert(code < 0);
+    det_json_writer_clear(&call->json);
+    /* A key that was used for another request is an error of the client. */
+    call->status = code == DET_ERR_CONFLICT && error->is_id_used ? 422 : status_of(code);
     call->type = NULL;
     det_json_open(&call->json, NULL, '{');
     api_error_line(api_error_reader(call), &call->json, code, error);
@@ -343,11 +364,12 @@ bool api_query_number(
     const char *text = api_query(call, key);
     uint64_t number = 0;
 
+    det_assert(least <= most);
     if (!text)
         return true;
     if (det_parse_u64(det_view_text(text), &number) < 0 || number < least || number > most) {
         api_fail(
-            call, DET_ERR_INVALID, "'%s' is a number from %llu to %llu", key,
+            call, DET_ERR_INVALID, "'%s' must be a number from %llu to %llu", key,
             (unsigned long long)least, (unsigned long long)most);
         return false;
     }
@@ -361,7 +383,7 @@ bool api_query_id(struct api_call *call, const char *key, const char **ret)
 
     if (text && !det_store_id_is_valid(text)) {
         api_fail(
-            call, DET_ERR_INVALID, "'%s' has 1 to %d characters of A-Z a-z 0-9 . _ : -", key,
+            call, DET_ERR_INVALID, "'%s' must have 1 to %d characters of A-Z a-z 0-9 . _ : -", key,
             DET_ID_MAX);
         return false;
     }
@@ -392,7 +414,7 @@ bool api_query_bool(struct api_call *call, const char *key, bool *ret)
     *ret = strcmp(text, "true") == 0;
     if (*ret || strcmp(text, "false") == 0)
         return true;
-    api_fail(call, DET_ERR_INVALID, "'%s' is true or false", key);
+    api_fail(call, DET_ERR_INVALID, "'%s' must be true or false", key);
     return false;
 }
 
@@ -402,6 +424,6 @@ bool api_query_time(struct api_call *call, const char *key, det_time *ret)
 
     if (!text || det_parse_time(det_view_text(text), ret) == 0)
         return true;
-    api_fail(call, DET_ERR_INVALID, "'%s' is a time such as 2026-01-31T10:00:00Z", key);
+    api_fail(call, DET_ERR_INVALID, "'%s' must be a time such as 2026-01-31T10:00:00Z", key);
     return false;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* client_error.c - what a client is shown of an error.
+/* client_error.c - errors as clients see them.
  *
  * A text that names the store, by its path, its address or the words of its server, is for the
- * operator: clients get a fixed sentence instead, and the log of `up` gets the text. Texts may be
- * cut and may quote paths in the middle, so the beginning of a path is enough to hide all. */
+ * operator: clients get a fixed sentence, and the log gets the text. A text may be cut off and may
+ * quote a path, so the beginning of a path is enough to match. Clients get a text that only ends
+ * with the store ("... in sqlite:a.db") without this end. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "api/api_internal.h"
 #include "daemon/daemon.h"
 
-/* How much of a path or an address has to be there. */
+/* Length of the beginning of a path or address that must match. */
 #define PLACE_SIZE 12
 
 static bool has_place(const char *text, const char *place)
@@ -39,20 +40,33 @@ bool api_names_store(const char *text, const char *address, const char *url)
            has_place(text, colon ? colon + 1 : NULL);
 }
 
+/* Removes " in PLACE" from the end: "there is no order 'o-1' in sqlite:a.db". */
+static void remove_place(char *text, const char *place)
+{
+    size_t length = strlen(text), size = place ? strlen(place) : 0, end = strlen(" in ") + size;
+
+    if (size > 0 && length > end && memcmp(text + length - end, " in ", 4) == 0 &&
+        memcmp(text + length - size, place, size) == 0)
+        text[length - end] = '\0';
+}
+
 static void write_text(
     const struct api *api, struct det_json_writer *json, int code, const struct det_error *error)
 {
     bool has_text = error->code == code && error->text[0];
     char text[DET_ERROR_TEXT_MAX];
 
-    if (!has_text || !api || !api_names_store(error->text, api->address, api->url)) {
-        det_json_text(json, "text", has_text ? error->text : det_error_text(code));
+    snprintf(text, sizeof text, "%s", has_text ? error->text : det_error_text(code));
+    if (has_text && api) {
+        remove_place(text, api->source.address);
+        remove_place(text, api->source.url);
+    }
+    if (!has_text || !api || !api_names_store(text, api->source.address, api->source.url)) {
+        det_json_text(json, "text", text);
         return;
     }
     up_store_report(api->up, error->text);
-    snprintf(
-        text, sizeof text, "the store: %s; the log of detent up has the reason",
-        det_error_text(code));
+    snprintf(text, sizeof text, "the store: %s; see the log of detent up", det_error_text(code));
     det_json_text(json, "text", text);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* counts.c - how much of what there is: machines with their instances by state, the store. */
+/* counts.c - counts: machines with their instances by state, the store, metrics. */
 #include <detent/tool/machine.h>
 #include <detent/tool/store.h>
 
@@ -15,22 +15,22 @@
 #include "observe/store_gauges.h"
 #include "os/os.h"
 
-/* A count is good for so long, and for so many times what it took. */
+/* A count is valid for COUNT_SPAN, and COUNT_FACTOR times as long as it took. */
 #define COUNT_SPAN   (DET_SECOND / 2)
 #define COUNT_FACTOR 20
 
 struct counted {
-    const char *machine, *state; /* state NULL: of the machine */
+    const char *machine, *state; /* state NULL: totals of the machine */
     uint64_t running, stopped, timers, effects, dead;
 };
 
-/* All of it under the lock. */
+/* Guarded by the lock. */
 struct api_counts {
     struct det_mutex *lock;
     struct det_arena arena;
     struct det_buffer rows; /* struct counted */
     uint64_t bytes;
-    det_time next; /* monotonic: when it is counted again; 0: it never was */
+    det_time next; /* monotonic: valid until then; 0: never counted */
 };
 
 int api_counts_open(struct api *api, struct det_error *reterr)
@@ -79,7 +79,7 @@ static int take_count(void *context, const struct det_store_counted *row)
     return det_buffer_status(&counts->rows);
 }
 
-static int count(struct api *api, struct det_store *store)
+static int refresh_counts(struct api *api, struct det_store *store)
 {
     struct api_counts *counts = api->counts;
     det_time began = det_world_now(api->world, DET_CLOCK_MONOTONIC), took;
@@ -96,7 +96,7 @@ static int count(struct api *api, struct det_store *store)
     return r;
 }
 
-/* The row of a state; NULL: no instance is in it. */
+/* Returns the row of a state; NULL: it has no instances. */
 static const struct counted *find_state(
     const struct counted *rows, size_t count, const char *machine, const char *state)
 {
@@ -121,7 +121,7 @@ static void write_state(
     det_json_close(json, '}');
 }
 
-/* All states of the definition, in its order; of one that cannot be read those that have
+/* Writes all states of the definition in its order; if it cannot be read, the states that have
  * instances. */
 static void write_states(
     struct det_json_writer *json, const struct det_machine *machine, const struct counted *rows,
@@ -139,8 +139,8 @@ static void write_states(
     det_json_close(json, ']');
 }
 
-/* How many instances are in a final state and have not stopped. */
-static uint64_t final_of(
+/* Counts instances that are in a final state and not stopped. */
+static uint64_t count_final(
     const struct det_machine *machine, const struct counted *rows, size_t count, const char *name)
 {
     uint64_t final = 0;
@@ -171,7 +171,7 @@ static void write_machine(
     det_json_number(json, "version", machine ? machine->version : 0);
     det_json_bool(json, "served", api_find_served(call->api, name) != NULL);
     write_states(json, machine, rows, count, name);
-    final = final_of(machine, rows, count, name);
+    final = count_final(machine, rows, count, name);
     det_json_number(json, "active", own->running - (final < own->running ? final : own->running));
     det_json_number(json, "final", final);
     det_json_number(json, "stopped", own->stopped);
@@ -181,7 +181,7 @@ static void write_machine(
     det_json_close(json, '}');
 }
 
-/* Counting again frees the rows, so they are written under the lock: a few microseconds. */
+/* Writes under the lock, which takes a few microseconds, since a refresh frees the rows. */
 bool api_counts_write(struct api_call *call, uint64_t *ret_bytes)
 {
     struct api *api = call->api;
@@ -191,7 +191,7 @@ bool api_counts_write(struct api_call *call, uint64_t *ret_bytes)
     int r;
 
     det_mutex_lock(api->world, api->counts->lock);
-    r = count(api, store->store);
+    r = refresh_counts(api, store->store);
     rows = (const struct counted *)(const void *)api->counts->rows.data;
     count_of_rows = api->counts->rows.size / sizeof *rows;
     for (const struct store_machine *m = store->machines; r == 0 && m; m = m->next)
@@ -221,8 +221,8 @@ void api_get_machines(struct api_call *call)
 {
     det_json_open(&call->json, NULL, '{');
     det_json_open(&call->json, "items", '[');
-    /* Without a store there are none. */
-    if (call->api->address && (!api_reader_take(call) || !api_counts_write(call, NULL)))
+    /* Without a store there are no machines. */
+    if (call->api->source.address && (!api_reader_take(call) || !api_counts_write(call, NULL)))
         return;
     det_json_close(&call->json, ']');
     det_json_close(&call->json, '}');
@@ -232,22 +232,23 @@ void api_get_store(struct api_call *call)
 {
     struct api *api = call->api;
     struct det_json_writer *json = &call->json;
-    char away[256];
+    char unreachable[256];
     uint64_t bytes = 0;
     const struct det_store *store;
-    bool is_away;
+    bool is_unreachable;
 
     if (!api_reader_take(call))
         return;
     store = call->reader->store.store;
     det_json_open(json, NULL, '{');
-    det_json_text(json, "url", api->url);
+    det_json_text(json, "url", api->source.url);
     det_json_text(json, "identity", store->identity);
     det_json_number(json, "schema", store->schema);
     det_json_bool(json, "shared", store->ops->is_shared);
-    is_away =
-        store->ops->is_away && store->ops->is_away(call->reader->store.store, away, sizeof away);
-    det_json_text(json, "away", is_away ? away : NULL);
+    is_unreachable =
+        store->ops->is_unreachable &&
+        store->ops->is_unreachable(call->reader->store.store, unreachable, sizeof unreachable);
+    det_json_text(json, "away", is_unreachable ? unreachable : NULL);
     det_json_open(json, "machines", '[');
     if (!api_counts_write(call, &bytes))
         return;
@@ -256,14 +257,14 @@ void api_get_store(struct api_call *call)
     det_json_close(json, '}');
 }
 
-/* Metrics: what the store holds is counted for them no more often than for others. */
+/* Metrics. The store is counted for them at the same limited rate. */
 
 static void set_effects(const struct api *api)
 {
-    struct det_metrics *metrics = api->up->observe->metrics;
+    struct det_metrics *metrics = up_observe(api->up)->metrics;
     struct det_runtime_counts counts = { 0 };
 
-    if (api->up->machines)
+    if (up_machines(api->up))
         det_runtime_counts(api_runtime(api), &counts);
     det_series_set(
         det_metrics_only(metrics, DET_METRIC_EFFECTS_RUNNING), (int64_t)counts.effects_running);
@@ -274,15 +275,15 @@ static void set_effects(const struct api *api)
 static void write_metrics(struct api_call *call)
 {
     struct api *api = call->api;
-    struct det_metrics *metrics = api->up->observe->metrics;
+    struct det_metrics *metrics = up_observe(api->up)->metrics;
     enum det_metrics_format format = call->own_number ? DET_METRICS_OPEN : DET_METRICS_TEXT;
     det_time now;
 
-    if (api->address && api_reader_take(call)) {
+    if (api->source.address && api_reader_take(call)) {
         det_mutex_lock(api->world, api->counts->lock);
         now = det_world_now(api->world, DET_CLOCK_MONOTONIC);
         if (now >= api->stock_next) {
-            (void)!det_stock_take(metrics, call->reader->store.store, api->allocator);
+            (void)!det_store_gauges_update(metrics, call->reader->store.store, api->allocator);
             api->stock_next = now + COUNT_SPAN +
                               COUNT_FACTOR * (det_world_now(api->world, DET_CLOCK_MONOTONIC) - now);
         }
@@ -296,7 +297,7 @@ static void write_metrics(struct api_call *call)
 
 void api_metrics(struct api_call *call)
 {
-    struct det_metrics *metrics = call->api->up->observe->metrics;
+    struct det_metrics *metrics = up_observe(call->api->up)->metrics;
     const char *accept = http_header(http_request(call->exchange), "accept");
 
     call->own_number = det_metrics_format_wanted(accept) == DET_METRICS_OPEN;

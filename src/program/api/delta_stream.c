@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* delta_stream.c - changes of documents as Server-Sent Events, from a sync id on, without loss.
+/* delta_stream.c - changes of documents as Server-Sent Events, after a sync id, without loss.
  *
- *     poll --> lane: where do deltas end? --> head
- *                                              |
- *     follower: a cursor < head, and it has read what it was told --> lane: a page for it
+ *     poll --> lane: the newest sync id --> head
+ *                                            |
+ *     follower: cursor < head, and its connection is drained --> lane: its next page
  *
  * Invariants
- *   1. What is told was read from the store, so it is on the disk. The cursor of a follower only
- *      grows, and all deltas that it wants before the cursor were told to it, each once; or it was
- *      told that some of them have gone.
- *   2. A follower that is slow is not read for: nothing waits for it but what its connection has.
- *   3. A page is in the memory of its follower, which stays until the page has come back. */
+ *   1. Every published delta was read from the store, so it is durable. The cursor of a follower
+ *      only grows; every matching delta before the cursor was sent once, or the follower was sent
+ *      `bootstrap`, since the store has dropped some of them.
+ *   2. No page is read for a follower whose connection has unsent bytes.
+ *   3. A page is in the memory of its follower, which is kept until the page is done. */
 #include <detent/driver/loop.h>
-#include <string.h>
 
 #include "api/api_internal.h"
 #include "api/document_pages.h"
 #include "api/stream_feed.h"
+#include "base/assert.h"
 #include "base/memory.h"
 
 #define POLL_SPAN  (100 * DET_MILLISECOND)
@@ -29,12 +29,13 @@ struct follower {
     struct api_feed feed; /* first */
     struct det_list node;
     struct api_deltas *deltas;
-    struct det_document_query query; /* its texts are of the call */
+    struct det_document_query query; /* texts in the arena of the call */
     uint64_t cursor;
-    uint64_t look;    /* the first one that was begun after it came */
-    bool is_waiting;  /* for where deltas end */
-    bool is_catching; /* its page is on its way */
+    uint64_t head_read; /* number of the first read of the head after it joined */
+    bool is_waiting;    /* waits for the head */
+    bool is_catching;   /* a lane reads its page */
     bool is_gone;
+    bool is_revealed;
     /* The page. */
     struct api_lane_job job;
     struct det_json_writer text;
@@ -50,12 +51,12 @@ struct api_deltas {
     struct det_list followers, gone;
     size_t count;
     struct det_timer poll;
-    /* Where they end. */
+    /* The newest sync id. */
     struct api_lane_job job;
     struct det_document_position position;
     int result;
     uint64_t head;
-    uint64_t looks; /* that were begun */
+    uint64_t head_reads; /* reads of the head begun so far */
     bool has_head, is_looking;
 };
 
@@ -66,8 +67,8 @@ static struct follower *follower_of(struct api_feed *feed)
 
 /* In a lane. */
 
-/* SSE has lines, and JSON may have them where it has blanks. */
-static void put_row(struct follower *follower, const struct det_delta *delta)
+/* A line break ends a field of Server-Sent Events; in JSON it is a space. */
+static void append_event(struct follower *follower, const struct det_delta *delta)
 {
     struct det_buffer *text = &follower->text.text;
     size_t begin;
@@ -75,7 +76,7 @@ static void put_row(struct follower *follower, const struct det_delta *delta)
     det_buffer_format(text, "id: %llu\nevent: delta\ndata: ", (unsigned long long)delta->sync);
     begin = text->size;
     follower->text.needs_comma = false;
-    api_delta_line(&follower->text, delta);
+    api_delta_line(&follower->text, delta, follower->is_revealed);
     for (size_t i = begin; det_buffer_status(text) == 0 && i < text->size; i++) {
         if (text->data[i] == '\n' || text->data[i] == '\r')
             text->data[i] = ' ';
@@ -91,13 +92,16 @@ static int take_delta(void *context, const struct det_delta *delta)
         follower->is_full = true;
         return 1;
     }
-    put_row(follower, delta);
+    /* A damaged file may have rows that are not in the order of their positions. */
+    if (delta->sync <= follower->query.after)
+        return DET_ERR_CORRUPT;
+    append_event(follower, delta);
     follower->last = delta->sync;
     follower->count++;
     return det_buffer_status(&follower->text.text);
 }
 
-/* A reader of the store; NULL: `ret` says why not. */
+/* Opens a reader of the store. NULL: `ret` is the error. */
 static struct api_reader *open_reader(struct api *api, int *ret)
 {
     int code = CLI_OK;
@@ -138,7 +142,7 @@ static void read_position(void *argument)
 
 /* On the http thread. */
 
-static void reap(struct api_deltas *deltas)
+static void free_gone(struct api_deltas *deltas)
 {
     struct det_list *next;
 
@@ -150,7 +154,7 @@ static void reap(struct api_deltas *deltas)
             continue;
         det_list_remove(node);
         det_json_writer_deinit(&follower->text);
-        api_finish(follower->feed.call); /* Its memory is that of the call. */
+        api_finish(follower->feed.call); /* Frees the follower. */
     }
 }
 
@@ -159,17 +163,18 @@ static void on_over(struct api_feed *feed)
     struct follower *follower = follower_of(feed);
     struct api_deltas *deltas = follower->deltas;
 
+    det_assert(!follower->is_gone && deltas->count > 0);
     follower->is_gone = true;
     det_list_remove(&follower->node);
     det_list_append(&deltas->gone, &follower->node);
     if (--deltas->count == 0)
         deltas->has_head = false;
-    reap(deltas);
+    free_gone(deltas);
 }
 
 static void finish_page(void *argument);
 
-static void feed(struct follower *follower)
+static void feed_follower(struct follower *follower)
 {
     struct api_deltas *deltas = follower->deltas;
 
@@ -187,15 +192,14 @@ static void feed(struct follower *follower)
     api_lane_submit(deltas->api, API_READS, &follower->job);
 }
 
-static void tell_bootstrap(struct follower *follower)
+static void send_bootstrap(struct follower *follower)
 {
-    char text[96];
-    unsigned long long latest = follower->position.latest;
-    int size = snprintf(
-        text, sizeof text, "id: %llu\nevent: bootstrap\ndata: {\"position\":%llu}\n\n", latest,
-        latest);
+    char text[32];
+    uint64_t latest = follower->position.latest;
+    int size = snprintf(text, sizeof text, "id: %llu\n", (unsigned long long)latest);
 
-    (void)api_feed_write(&follower->feed, text, (size_t)size);
+    if (api_feed_write(&follower->feed, text, (size_t)size) == 0)
+        (void)api_feed_report_number(&follower->feed, "bootstrap", "position", latest);
     follower->cursor = latest;
 }
 
@@ -204,11 +208,12 @@ static void send_page(struct follower *follower)
     const struct det_buffer *text = &follower->text.text;
 
     if (follower->cursor + 1 < follower->position.oldest) {
-        tell_bootstrap(follower);
+        send_bootstrap(follower);
         return;
     }
     if (text->size && api_feed_write(&follower->feed, text->data, text->size) < 0)
         return;
+    det_assert(!follower->is_full || follower->last > follower->cursor);
     if (follower->is_full)
         follower->cursor = follower->last;
     else if (follower->position.latest > follower->cursor)
@@ -220,43 +225,40 @@ static void finish_page(void *argument)
     struct follower *follower = argument;
     struct api_deltas *deltas = follower->deltas;
 
+    det_assert(follower->is_catching);
     follower->is_catching = false;
     if (follower->job.is_dropped)
         follower->result = DET_ERR_CLOSED;
-    /* One that is dropped is over at once, and its memory with it. */
+    /* Dropping frees the follower at once. */
     if (follower->result < 0) {
         api_feed_drop(&follower->feed, "the store cannot be read");
     } else if (!follower->is_gone) {
         send_page(follower);
-        feed(follower);
+        feed_follower(follower);
     }
-    reap(deltas);
+    free_gone(deltas);
 }
 
-/* A sync id after the head was published by a page or by another node, or it belongs to another
- * store: a look that was begun after the follower came decides. */
-static bool knows_where_to_begin(const struct follower *follower)
+/* A cursor after the head came from a page or from another node, or it belongs to another store:
+ * the first read of the head after the follower joined decides. */
+static bool knows_start(const struct follower *follower)
 {
     const struct api_deltas *deltas = follower->deltas;
 
     return deltas->has_head &&
            (follower->cursor == UINT64_MAX || follower->cursor <= deltas->head ||
-            deltas->looks >= follower->look);
+            deltas->head_reads >= follower->head_read);
 }
 
-static void greet(struct follower *follower)
+static void send_hello(struct follower *follower)
 {
-    char text[48];
-    int size;
-
     follower->is_waiting = false;
     if (follower->cursor > follower->deltas->head)
         follower->cursor = follower->deltas->head;
-    size = snprintf(text, sizeof text, "{\"position\":%llu}", (unsigned long long)follower->cursor);
-    (void)api_feed_tell(&follower->feed, "hello", text, (size_t)size);
+    (void)api_feed_report_number(&follower->feed, "hello", "position", follower->cursor);
 }
 
-static void look(struct api_deltas *deltas);
+static void read_head(struct api_deltas *deltas);
 
 static void finish_position(void *argument)
 {
@@ -264,31 +266,32 @@ static void finish_position(void *argument)
     struct det_list *next;
     bool is_early = false;
 
+    det_assert(deltas->is_looking);
     deltas->is_looking = false;
     if (deltas->job.is_dropped || deltas->result < 0)
-        return; /* It is tried again by the poll; nobody misses anything by it. */
-    deltas->has_head = deltas->count > 0; /* All may have gone away meanwhile. */
+        return;                           /* The next poll retries; no delta is lost. */
+    deltas->has_head = deltas->count > 0; /* All followers may have left meanwhile. */
     deltas->head = deltas->position.latest;
     for (struct det_list *node = deltas->followers.next; node != &deltas->followers; node = next) {
         struct follower *follower = DET_CONTAINER(node, struct follower, node);
 
         next = node->next;
-        if (follower->is_waiting && knows_where_to_begin(follower))
-            greet(follower);
+        if (follower->is_waiting && knows_start(follower))
+            send_hello(follower);
         is_early |= follower->is_waiting;
-        feed(follower);
+        feed_follower(follower);
     }
-    reap(deltas);
+    free_gone(deltas);
     if (is_early)
-        look(deltas);
+        read_head(deltas);
 }
 
-static void look(struct api_deltas *deltas)
+static void read_head(struct api_deltas *deltas)
 {
     if (deltas->is_looking)
         return;
     deltas->is_looking = true;
-    deltas->looks++;
+    deltas->head_reads++;
     deltas->job =
         (struct api_lane_job){ .run = read_position, .done = finish_position, .argument = deltas };
     api_lane_submit(deltas->api, API_TAIL, &deltas->job);
@@ -300,7 +303,7 @@ static void drop_all(struct api_deltas *deltas)
 
     for (struct det_list *node = deltas->followers.next; node != &deltas->followers; node = next) {
         next = node->next;
-        api_feed_drop(&DET_CONTAINER(node, struct follower, node)->feed, "there is no memory left");
+        api_feed_drop(&DET_CONTAINER(node, struct follower, node)->feed, "out of memory");
     }
 }
 
@@ -311,20 +314,20 @@ static void on_poll(void *argument)
 
     if (!deltas->count || deltas->api->feeds.is_over)
         return;
-    look(deltas);
-    /* Nobody would look again: who follows comes back, and begins that anew. */
+    read_head(deltas);
+    /* Without the timer there is no next poll: followers reconnect and start it again. */
     if (det_loop_timer_set(deltas->api->loop, &deltas->poll, next) < 0)
         drop_all(deltas);
 }
 
 static void on_drained(struct api_feed *drained)
 {
-    feed(follower_of(drained));
+    feed_follower(follower_of(drained));
 }
 
 /* Following. */
 
-/* Behind what it wants to be told; what is not said leaves it as it is. */
+/* The sync id to continue after; `ret` stays if the request has none. */
 static bool read_cursor(struct api_call *call, uint64_t *ret)
 {
     const char *last = http_header(http_request(call->exchange), "last-event-id");
@@ -332,7 +335,7 @@ static bool read_cursor(struct api_call *call, uint64_t *ret)
     if (!api_query_number(call, "after", 0, INT64_MAX, ret))
         return false;
     if (last && (det_parse_u64(det_view_text(last), ret) < 0 || *ret > INT64_MAX)) {
-        api_fail(call, DET_ERR_INVALID, "'Last-Event-ID' is a sync id: a number");
+        api_fail(call, DET_ERR_INVALID, "'Last-Event-ID' must be a sync id, a number");
         return false;
     }
     return true;
@@ -343,11 +346,12 @@ static bool read_query(struct api_call *call, struct follower *follower, uint64_
     size_t limit;
 
     follower->cursor = cursor;
-    if (!api_query_limit(call, &limit) || !api_documents_query(call, &follower->query))
+    if (!api_query_limit(call, &limit) || !api_documents_query(call, &follower->query) ||
+        !api_documents_reveal(call, &follower->is_revealed))
         return false;
-    if (call->api->address)
+    if (call->api->source.address)
         return true;
-    api_fail(call, DET_ERR_UNSUPPORTED, "there is no store here, and so no worker is on record");
+    api_fail(call, DET_ERR_UNSUPPORTED, "no store is configured, so no worker is stored");
     return false;
 }
 
@@ -357,10 +361,8 @@ static void follow(struct api_call *call, uint64_t cursor)
     struct api_deltas *deltas = call->api->deltas;
     struct follower *follower = det_arena_alloc(&call->arena, sizeof *follower);
 
-    if (follower)
-        memset(follower, 0, sizeof *follower);
-    else
-        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (!follower)
+        api_fail(call, DET_ERR_NO_MEMORY, "out of memory");
     if (!follower || !read_query(call, follower, cursor) ||
         !api_feed_begin(&follower->feed, call, &ops)) {
         api_finish(call);
@@ -369,17 +371,17 @@ static void follow(struct api_call *call, uint64_t cursor)
     follower->deltas = deltas;
     follower->feed.position = &follower->cursor;
     follower->is_waiting = true;
-    follower->look = deltas->looks + 1;
+    follower->head_read = deltas->head_reads + 1;
     det_json_writer_init(&follower->text, call->api->allocator);
     det_list_init(&follower->node);
     det_list_append(&deltas->followers, &follower->node);
     if (deltas->count++ == 0)
         on_poll(deltas);
-    else if (knows_where_to_begin(follower)) {
-        greet(follower);
-        feed(follower);
+    else if (knows_start(follower)) {
+        send_hello(follower);
+        feed_follower(follower);
     } else {
-        look(deltas);
+        read_head(deltas);
     }
 }
 
@@ -398,7 +400,7 @@ void api_get_deltas(struct api_call *call)
     }
     call->own = det_arena_alloc(&call->arena, sizeof cursor);
     if (!call->own) {
-        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+        api_fail(call, DET_ERR_NO_MEMORY, "out of memory");
         api_finish(call);
         return;
     }
@@ -413,7 +415,7 @@ int api_deltas_open(struct api *api, struct det_error *reterr)
     struct api_deltas *deltas = DET_NEW(api->allocator, struct api_deltas);
 
     if (!deltas)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     deltas->api = api;
     det_list_init(&deltas->followers);
     det_list_init(&deltas->gone);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* document_pages.c - what the store has about workers: documents, and what has changed in them. */
+/* document_pages.c - pages of worker documents and of their deltas, from the store. */
 #include "api/document_pages.h"
 
 #include <string.h>
@@ -9,19 +9,20 @@
 #include "api/api_internal.h"
 #include "inspect/document_read.h"
 
-/* What a store has is JSON; there may be no memory to read it. */
+/* Stored text is valid JSON, so parsing fails only without memory. */
 static void note_failure(struct det_json_writer *json, int result)
 {
     if (result == DET_ERR_NO_MEMORY)
         json->text.error = result;
 }
 
-static void put_delta(struct det_json_writer *json, const struct det_delta *delta)
+static void write_delta(
+    struct det_json_writer *json, const struct det_delta *delta, bool is_revealed)
 {
     const struct det_json_value *change = NULL;
     struct det_arena arena;
 
-    if (delta->role != DET_DOCUMENT_SPEC) {
+    if (cli_document_may_show(delta->role, is_revealed)) {
         det_json_raw(json, "delta", delta->text, delta->size);
         return;
     }
@@ -31,7 +32,7 @@ static void put_delta(struct det_json_writer *json, const struct det_delta *delt
     det_arena_deinit(&arena);
 }
 
-void api_delta_line(struct det_json_writer *json, const struct det_delta *delta)
+void api_delta_line(struct det_json_writer *json, const struct det_delta *delta, bool is_revealed)
 {
     det_json_open(json, NULL, '{');
     det_json_number(json, "sync", delta->sync);
@@ -41,11 +42,12 @@ void api_delta_line(struct det_json_writer *json, const struct det_delta *delta)
     det_json_text(json, "role", det_document_role_name(delta->role));
     det_json_text(json, "change", det_document_change_name(delta->change));
     det_json_number(json, "version", delta->version);
-    put_delta(json, delta);
+    write_delta(json, delta, is_revealed);
     det_json_close(json, '}');
 }
 
-static void document_line(struct det_json_writer *json, const struct det_document *document)
+static void document_line(
+    struct det_json_writer *json, const struct det_document *document, bool is_revealed)
 {
     struct det_view text = det_view_of(document->text, document->size);
     const struct det_json_value *object = NULL;
@@ -59,13 +61,13 @@ static void document_line(struct det_json_writer *json, const struct det_documen
     det_json_number(json, "version", document->version);
     det_json_time(json, "created_at", document->created_at);
     det_json_time(json, "updated_at", document->updated_at);
-    if (document->role == DET_DOCUMENT_SPEC) {
+    if (cli_document_may_show(document->role, is_revealed)) {
+        det_json_raw(json, "document", text.data, text.size);
+    } else {
         det_arena_init(&arena, json->text.allocator);
         note_failure(json, cli_document_parse(&arena, text.data, text.size, &object));
         cli_document_put(json, "document", object, true);
         det_arena_deinit(&arena);
-    } else {
-        det_json_raw(json, "document", text.data, text.size);
     }
     det_json_close(json, '}');
 }
@@ -83,8 +85,19 @@ bool api_documents_query(struct api_call *call, struct det_document_query *ret)
         if (strcmp(det_document_role_name(ret->role), role) == 0)
             return true;
     }
-    api_fail(call, DET_ERR_INVALID, "'role' is identity, desired, observed or spec");
+    api_fail(call, DET_ERR_INVALID, "'role' must be identity, desired, observed or spec");
     return false;
+}
+
+bool api_documents_reveal(struct api_call *call, bool *ret)
+{
+    if (!api_query_bool(call, "reveal", ret))
+        return false;
+    if (*ret && !http_request(call->exchange)->is_trusted) {
+        api_fail(call, DET_ERR_REFUSED, "secrets are shown only over the unix socket");
+        return false;
+    }
+    return true;
 }
 
 /* Pages. */
@@ -92,9 +105,9 @@ bool api_documents_query(struct api_call *call, struct det_document_query *ret)
 struct page {
     struct api_call *call;
     size_t count, limit;
-    uint64_t sync;                      /* of the last delta */
-    char last[DET_DOCUMENT_ID_MAX + 1]; /* the id of the last document */
-    bool is_cut;
+    uint64_t sync;                      /* sync id of the last delta */
+    char last[DET_DOCUMENT_ID_MAX + 1]; /* id of the last document */
+    bool is_cut, is_revealed;
 };
 
 static bool is_full(const struct page *page)
@@ -102,7 +115,7 @@ static bool is_full(const struct page *page)
     return page->count >= page->limit || api_page_is_full(page->call);
 }
 
-/* Those of one id are not parted. */
+/* Documents with the same id stay on one page. */
 static int take_document(void *context, const struct det_document *document)
 {
     struct page *page = context;
@@ -112,7 +125,7 @@ static int take_document(void *context, const struct det_document *document)
         return 1;
     page->count++;
     (void)det_text_copy(page->last, sizeof page->last, document->id);
-    document_line(&page->call->json, document);
+    document_line(&page->call->json, document, page->is_revealed);
     return det_buffer_status(&page->call->json.text);
 }
 
@@ -125,7 +138,7 @@ static int take_delta(void *context, const struct det_delta *delta)
         return 1;
     page->count++;
     page->sync = delta->sync;
-    api_delta_line(&page->call->json, delta);
+    api_delta_line(&page->call->json, delta, page->is_revealed);
     return det_buffer_status(&page->call->json.text);
 }
 
@@ -133,11 +146,12 @@ static void fail_store(struct api_call *call, int code)
 {
     api_fail(
         call, code, "%s",
-        code == DET_ERR_UNSUPPORTED ? "this kind of store keeps no documents"
+        code == DET_ERR_UNSUPPORTED ? "this kind of store does not support documents"
                                     : det_error_text(code));
 }
 
-static void put_position(struct det_json_writer *json, const struct det_document_position *position)
+static void write_position(
+    struct det_json_writer *json, const struct det_document_position *position)
 {
     det_json_number(json, "position", position->latest);
     det_json_number(json, "oldest", position->oldest);
@@ -152,6 +166,7 @@ void api_list_documents(struct api_call *call)
     int r;
 
     if (!api_query_limit(call, &page.limit) || !api_documents_query(call, &query) ||
+        !api_documents_reveal(call, &page.is_revealed) ||
         !api_query_worker(call, "after", &query.after_id) || !api_reader_take(call))
         return;
     query.limit = page.limit;
@@ -159,17 +174,17 @@ void api_list_documents(struct api_call *call)
     det_json_open(&call->json, "items", '[');
     r = det_store_documents_list(
         call->reader->store.store, &query, take_document, &page, &position);
-    /* The store ends behind the last id that it may begin with: there may be no more. */
+    /* A full page may be followed by an empty one: the store does not read beyond its limit. */
     page.is_cut |= page.count >= page.limit;
     det_json_close(&call->json, ']');
     det_json_text(&call->json, "next", page.is_cut ? page.last : NULL);
-    put_position(&call->json, &position);
+    write_position(&call->json, &position);
     if (r < 0)
         fail_store(call, r);
 }
 
-/* Where some of those that are asked for have gone there are none: the position says where to go
- * on when all documents were read. */
+/* The page is empty if the store has dropped deltas after the cursor: the client then reads all
+ * documents and continues from `position`. */
 void api_list_deltas(struct api_call *call)
 {
     struct page page = { .call = call };
@@ -179,7 +194,7 @@ void api_list_deltas(struct api_call *call)
     int r;
 
     if (!api_query_limit(call, &page.limit) || !api_documents_query(call, &query) ||
-        !api_reader_take(call))
+        !api_documents_reveal(call, &page.is_revealed) || !api_reader_take(call))
         return;
     query.after = *(const uint64_t *)call->own;
     query.limit = page.limit + 1;
@@ -199,7 +214,7 @@ void api_list_deltas(struct api_call *call)
     else
         det_json_text(&call->json, "next", NULL);
     det_json_bool(&call->json, "bootstrap", is_behind);
-    put_position(&call->json, &position);
+    write_position(&call->json, &position);
     if (r < 0)
         fail_store(call, r);
 }

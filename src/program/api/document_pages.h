@@ -9,11 +9,15 @@
 
 #include "api/api.h"
 
-/* What the query says: below, kind, role. False: the call has failed. */
+/* Reads `below`, `kind` and `role` from the query. False: the call has failed. */
 bool api_documents_query(struct api_call *call, struct det_document_query *ret);
-/* Numbers stay as they are in the store; what people put by hand shows no config. */
-void api_delta_line(struct det_json_writer *json, const struct det_delta *delta);
-/* A page of deltas, in a lane; `own` of the call is the sync id that it is behind. */
+/* Reads `reveal` from the query: show configs of manually created workers, over the unix socket
+ * only. False: the call has failed. */
+bool api_documents_reveal(struct api_call *call, bool *ret);
+/* Writes a delta. Numbers are copied from the store; a manually created worker shows its config
+ * only if `is_revealed`. */
+void api_delta_line(struct det_json_writer *json, const struct det_delta *delta, bool is_revealed);
+/* Writes a page of deltas, in a lane; `own` of the call is the sync id before the first. */
 void api_list_deltas(struct api_call *call);
 
 #endif

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* event_stream.c - what happens, as Server-Sent Events: the log from a position on, without loss;
- * and what live_events.h has, as long as somebody listens.
+/* event_stream.c - Server-Sent Events: the log from a position on, without loss, and the events
+ * of live_events.c.
  *
- *     runtime --notice--> pool: reads the log behind `head` --> tail: the newest rows as text
- *                                                                 |
- *     subscriber: a cursor in the log --- in the tail ------------+--> its connection
- *                                     \-- before it: the pool reads a page for it alone
+ *     runtime --notice--> lane: reads the log after `head` --> tail: the newest rows as text
+ *                                                                |
+ *     subscriber: a cursor in the log --- in the tail -----------+--> its connection
+ *                                     \-- before it: a lane reads a page for it alone
  *
  * Invariants
- *   1. What is told of the log was read from the store, so it is on the disk; rows are told in
- *      order, each once: the cursor of a subscriber only grows, and nothing behind it is left out.
+ *   1. Every published row was read from the store, so it is durable. Rows are sent in order, each
+ *      once: the cursor of a subscriber only grows, and every matching row before it was sent.
  *   2. The tail has all rows of the log from its first one up to `head`.
- *   3. A reader that is slow is not fed: what waits for it is in its connection, which is counted,
- *      and nowhere else. When more rows than `sse_queue` lie before it, and it has
- *      taken none of them for a while, it is told so and cut off; its last id is where it goes on.
- *   4. While nobody reads the log there is no tail: the next one who comes looks where it ends. */
+ *   3. A slow subscriber is not fed: its unread bytes are only in its connection, and counted. It
+ *      is dropped when more than `sse_queue` rows are ahead of its cursor and it has taken none for
+ *      SLOW_SPAN; it reconnects with its last id.
+ *   4. There is no tail while no subscriber reads the log: the next one finds the end of the log
+ *      first. */
 #include <detent/driver/loop.h>
 #include <detent/tool/store.h>
 #include <string.h>
@@ -25,15 +26,16 @@
 #include "api/live_events.h"
 #include "api/log_reader.h"
 #include "api/stream_feed.h"
+#include "base/assert.h"
 #include "base/memory.h"
 #include "daemon/telemetry.h"
 
 #define TAIL_ROWS  4096
 #define TAIL_BYTES (4 << 20)
 #define PAGE_ROWS  256
-#define FEED_MAX   (64 << 10)              /* that a reader is given to read */
-#define POLL_SPAN  (500 * DET_MILLISECOND) /* of a store that others write to */
-#define SLOW_SPAN  (5 * DET_SECOND)        /* in which a reader that is far behind takes nothing */
+#define FEED_MAX   (64 << 10)              /* limit of unread bytes of a subscriber */
+#define POLL_SPAN  (500 * DET_MILLISECOND) /* of a store that other processes write to */
+#define SLOW_SPAN  (5 * DET_SECOND) /* a subscriber that takes nothing for so long is dropped */
 
 struct subscriber {
     struct api_feed feed; /* first */
@@ -41,11 +43,11 @@ struct subscriber {
     struct api_listener listener;
     struct api_events *events;
     uint64_t cursor;
-    det_time fed_at;          /* monotonic: when it took something, or had all */
+    det_time fed_at;          /* monotonic: when it last took a row or had all rows */
     const char *machine, *id; /* NULL: any */
     bool wants_log;
-    bool is_waiting;  /* for where it begins */
-    bool is_catching; /* a page for it is on its way */
+    bool is_waiting;  /* its start is not known yet */
+    bool is_catching; /* a lane reads a page for it */
     bool is_gone;
 };
 
@@ -53,11 +55,11 @@ struct api_events {
     struct api *api;
     struct det_list subscribers, gone;
     size_t count;
-    atomic_size_t readers; /* those who want the log */
+    atomic_size_t readers; /* subscribers of the log */
     struct det_list tail;
     size_t tail_rows, tail_bytes;
     uint64_t head;
-    uint64_t base; /* the tail has all rows behind this position */
+    uint64_t base; /* the tail has all rows after this position */
     bool has_head, is_reading, has_news, is_over;
     bool is_shared;
     atomic_bool is_noticed;
@@ -68,6 +70,14 @@ struct api_events {
 
 /* On the http thread. */
 
+/* See invariant 2. */
+static void assert_tail(const struct api_events *events)
+{
+    det_assert(det_list_is_empty(&events->tail) == (events->tail_rows == 0));
+    det_assert((events->tail_rows == 0) == (events->tail_bytes == 0));
+    det_assert(!events->has_head || events->base <= events->head);
+}
+
 static struct subscriber *subscriber_of(struct api_feed *feed)
 {
     return (struct subscriber *)(void *)feed;
@@ -75,7 +85,7 @@ static struct subscriber *subscriber_of(struct api_feed *feed)
 
 static void finish_page(void *argument);
 
-/* Less than what would cut it off. */
+/* Less than the limit at which the connection is cut. */
 static size_t feed_max(const struct api_events *events)
 {
     size_t most = events->api->http.limits.unread_max / 4;
@@ -83,7 +93,7 @@ static size_t feed_max(const struct api_events *events)
     return most && most < FEED_MAX ? most : FEED_MAX;
 }
 
-/* NULL: no memory; it is tried again by the poll. */
+/* NULL: no memory; the poll retries. */
 static struct api_page *page_new(
     struct api_events *events, struct subscriber *subscriber, uint64_t after, size_t rows)
 {
@@ -99,8 +109,8 @@ static struct api_page *page_new(
     return page;
 }
 
-/* A page for one reader is what it takes at once, with room for the frames around rows. */
-static bool ask_page(
+/* A page for one subscriber has the size that it takes at once, less the framing of rows. */
+static bool request_page(
     struct api_events *events, struct subscriber *subscriber, uint64_t after, bool is_first)
 {
     struct api_page *page = page_new(events, subscriber, after, PAGE_ROWS);
@@ -118,8 +128,8 @@ static bool ask_page(
     return true;
 }
 
-/* Whether there is a row at its position, or after it. */
-static bool ask_whether_known(struct subscriber *subscriber)
+/* Finds out whether there is a row at the position of the subscriber, or after it. */
+static bool request_probe(struct subscriber *subscriber)
 {
     struct api_page *page = page_new(subscriber->events, subscriber, subscriber->cursor - 1, 1);
 
@@ -130,25 +140,25 @@ static bool ask_whether_known(struct subscriber *subscriber)
     return true;
 }
 
-static void read_on(struct api_events *events)
+static void read_tail(struct api_events *events)
 {
     if (events->is_reading || events->is_over || !atomic_load(&events->readers))
         return;
-    events->is_reading = ask_page(events, NULL, events->head, !events->has_head);
+    events->is_reading = request_page(events, NULL, events->head, !events->has_head);
     events->has_news = !events->is_reading;
 }
 
-/* Nobody reads it any more, so nobody reads on: where the log ends is looked for again by the next
- * one who comes. */
+/* Called when the last subscriber has left. The next one finds the end of the log again. */
 static void forget_tail(struct api_events *events)
 {
     api_rows_free(events->api, &events->tail);
     events->tail_rows = events->tail_bytes = 0;
     events->has_head = false;
+    assert_tail(events);
 }
 
-/* Those that are gone, and have no page on its way. */
-static void reap(struct api_events *events)
+/* Frees subscribers that are gone, unless a page is being read for them. */
+static void free_gone(struct api_events *events)
 {
     struct det_list *next;
 
@@ -159,7 +169,7 @@ static void reap(struct api_events *events)
         if (subscriber->is_catching)
             continue;
         det_list_remove(node);
-        api_finish(subscriber->feed.call); /* Its memory is that of the call. */
+        api_finish(subscriber->feed.call); /* Frees the subscriber. */
     }
 }
 
@@ -168,6 +178,8 @@ static void on_over(struct api_feed *feed)
     struct subscriber *subscriber = subscriber_of(feed);
     struct api_events *events = subscriber->events;
 
+    det_assert(!subscriber->is_gone && events->count > 0);
+    det_assert(!subscriber->wants_log || atomic_load(&events->readers) > 0);
     subscriber->is_gone = true;
     det_list_remove(&subscriber->node);
     det_list_append(&events->gone, &subscriber->node);
@@ -175,7 +187,7 @@ static void on_over(struct api_feed *feed)
     if (subscriber->wants_log && atomic_fetch_sub(&events->readers, 1) == 1)
         forget_tail(events);
     api_news_leave(&events->news, &subscriber->listener);
-    reap(events);
+    free_gone(events);
 }
 
 static bool is_wanted(const struct subscriber *subscriber, const struct api_row *row)
@@ -184,19 +196,20 @@ static bool is_wanted(const struct subscriber *subscriber, const struct api_row 
            (!subscriber->id || strcmp(subscriber->id, row->id) == 0);
 }
 
-/* A row that is longer than all that it is given at once comes alone. */
-static bool takes(const struct subscriber *subscriber, size_t size)
+/* A row larger than the limit is sent alone. */
+static bool has_room(const struct subscriber *subscriber, size_t size)
 {
     size_t waiting = api_feed_waiting(&subscriber->feed);
 
     return waiting == 0 || waiting + size <= feed_max(subscriber->events);
 }
 
-/* False: it takes no more now, or is gone. Rows that share a position are not parted. */
+/* False: it has no room now, or is gone. Rows that share a position are not separated. */
 static bool send_row(struct subscriber *subscriber, const struct api_row *row)
 {
+    det_assert(row->position >= subscriber->cursor);
     if (row->position != subscriber->cursor && is_wanted(subscriber, row) &&
-        !takes(subscriber, row->size))
+        !has_room(subscriber, row->size))
         return false;
     if (is_wanted(subscriber, row) && api_feed_write(&subscriber->feed, row->text, row->size) < 0)
         return false;
@@ -205,8 +218,7 @@ static bool send_row(struct subscriber *subscriber, const struct api_row *row)
     return true;
 }
 
-/* What a page of its own has brought. What it does not take, since something else came before it,
- * is read again when it has taken that. */
+/* Sends a page. Rows that do not fit, since other events came first, are read again later. */
 static void send_page(struct subscriber *subscriber, const struct api_page *page)
 {
     DET_LIST_EACH(node, &page->rows)
@@ -223,28 +235,25 @@ static bool is_in_tail(const struct subscriber *subscriber)
     return subscriber->cursor >= subscriber->events->base;
 }
 
-static void greet(struct subscriber *subscriber)
+static void send_hello(struct subscriber *subscriber)
 {
-    char text[48];
-    int size = subscriber->wants_log ? snprintf(
-                                           text, sizeof text, "{\"position\":%llu}",
-                                           (unsigned long long)subscriber->cursor)
-                                     : snprintf(text, sizeof text, "{\"position\":null}");
+    uint64_t position = subscriber->wants_log ? subscriber->cursor : UINT64_MAX;
 
-    (void)api_feed_tell(&subscriber->feed, "hello", text, (size_t)size);
+    (void)api_feed_report_number(&subscriber->feed, "hello", "position", position);
     api_news_join(&subscriber->events->news, &subscriber->listener);
 }
 
 static void begin_at(struct subscriber *subscriber, uint64_t position)
 {
+    det_assert(subscriber->is_waiting && position != UINT64_MAX);
     subscriber->cursor = position;
     subscriber->is_waiting = false;
     subscriber->fed_at = det_loop_now(subscriber->events->api->loop);
-    greet(subscriber);
+    send_hello(subscriber);
 }
 
-/* Chooses where it begins. A position after the head was published by another node or by a page of
- * the log, or it belongs to another log: hello says where this one ends. */
+/* Chooses where the stream begins. A cursor after the head came from another node or from a page of
+ * the log, or it belongs to another log: then hello reports the end of this one. */
 static void place_subscriber(struct subscriber *subscriber)
 {
     uint64_t head = subscriber->events->head;
@@ -254,7 +263,7 @@ static void place_subscriber(struct subscriber *subscriber)
     else if (subscriber->cursor <= head)
         begin_at(subscriber, subscriber->cursor);
     else
-        subscriber->is_catching = ask_whether_known(subscriber);
+        subscriber->is_catching = request_probe(subscriber);
 }
 
 static void take_probe(struct subscriber *subscriber, bool is_known)
@@ -264,14 +273,14 @@ static void take_probe(struct subscriber *subscriber, bool is_known)
     begin_at(subscriber, is_known || subscriber->cursor <= head ? subscriber->cursor : head);
 }
 
-/* From the tail, as far as it takes it. Rows are skipped to where it stands; the newest ones are
- * looked at from behind, where most readers are. */
-static void feed(struct subscriber *subscriber)
+/* Sends rows from the tail. Searches for the cursor from the newest row, where most subscribers
+ * are. */
+static void feed_subscriber(struct subscriber *subscriber)
 {
     struct api_events *events = subscriber->events;
     uint32_t most = events->api->http.sse_queue;
     struct det_list *node = events->tail.previous;
-    size_t behind = 0;
+    size_t ahead = 0;
 
     if (!subscriber->wants_log || subscriber->is_catching || subscriber->is_gone)
         return;
@@ -281,25 +290,25 @@ static void feed(struct subscriber *subscriber)
         return;
     if (!is_in_tail(subscriber)) {
         if (api_feed_waiting(&subscriber->feed) == 0)
-            subscriber->is_catching = ask_page(events, subscriber, subscriber->cursor, false);
+            subscriber->is_catching = request_page(events, subscriber, subscriber->cursor, false);
         return;
     }
     for (; node != &events->tail &&
            DET_CONTAINER(node, struct api_row, node)->position > subscriber->cursor;
          node = node->previous)
-        behind++;
+        ahead++;
     for (node = node->next; node != &events->tail; node = node->next) {
         if (!send_row(subscriber, DET_CONTAINER(node, struct api_row, node)))
             break;
-        behind--;
+        ahead--;
     }
-    if (behind > most && det_loop_now(events->api->loop) - subscriber->fed_at > SLOW_SPAN) {
+    if (ahead > most && det_loop_now(events->api->loop) - subscriber->fed_at > SLOW_SPAN) {
         det_series_count(
-            det_metrics_only(events->api->up->observe->metrics, DET_METRIC_SSE_DROPPED), 1);
+            det_metrics_only(up_observe(events->api->up)->metrics, DET_METRIC_SSE_DROPPED), 1);
         api_feed_drop(&subscriber->feed, "too slow");
         return;
     }
-    if (behind > 0)
+    if (ahead > 0)
         return;
     subscriber->fed_at = det_loop_now(events->api->loop);
     if (subscriber->cursor < events->head)
@@ -313,23 +322,25 @@ static void feed_all(struct api_events *events)
     for (struct det_list *node = events->subscribers.next; node != &events->subscribers;
          node = next) {
         next = node->next;
-        feed(DET_CONTAINER(node, struct subscriber, node));
+        feed_subscriber(DET_CONTAINER(node, struct subscriber, node));
     }
-    reap(events);
+    free_gone(events);
 }
 
 static void on_drained(struct api_feed *drained)
 {
-    feed(subscriber_of(drained));
+    feed_subscriber(subscriber_of(drained));
 }
 
 /* The tail. */
 
-static void shorten_tail(struct api_events *events)
+static void trim_tail(struct api_events *events)
 {
     while (events->tail_rows > TAIL_ROWS || events->tail_bytes > TAIL_BYTES) {
         struct api_row *row = DET_CONTAINER(events->tail.next, struct api_row, node);
 
+        det_assert(events->tail_rows > 0 && events->tail_bytes >= row->memory);
+        det_assert(row->position >= events->base);
         det_list_remove(&row->node);
         events->tail_rows--;
         events->tail_bytes -= row->memory;
@@ -349,36 +360,40 @@ static void add_to_tail(struct api_events *events, struct api_page *page)
         events->tail_rows++;
         events->tail_bytes += row->memory;
     }
+    det_assert(page->next >= events->head);
     events->head = page->next;
-    shorten_tail(events);
+    trim_tail(events);
+    assert_tail(events);
 }
 
 static void finish_tail_page(struct api_events *events, struct api_page *page)
 {
+    det_assert(events->is_reading);
     events->is_reading = false;
     if (page->result < 0) {
-        /* It is tried again by the poll; nobody misses anything by it. */
+        /* The poll retries; no row is lost. */
         events->has_news = true;
         api_rows_free(events->api, &page->rows);
         return;
     }
     if (page->is_first) {
-        /* All who wanted it may have gone away meanwhile. */
+        /* All subscribers may have left meanwhile. */
         events->has_head = atomic_load(&events->readers) > 0;
         events->head = events->base = page->next;
     } else if (events->has_head)
         add_to_tail(events, page);
-    else /* All who wanted it went away meanwhile. */
+    else /* All subscribers left meanwhile. */
         api_rows_free(events->api, &page->rows);
     feed_all(events);
     if (page->is_first || page->is_full || events->has_news || !events->has_head)
-        read_on(events);
+        read_tail(events);
 }
 
 static void finish_own_page(struct api_events *events, struct api_page *page)
 {
     struct subscriber *subscriber = page->subscriber;
 
+    det_assert(subscriber->is_catching);
     subscriber->is_catching = false;
     if (page->result == 0 && !subscriber->is_gone && page->is_probe)
         take_probe(subscriber, page->next >= subscriber->cursor);
@@ -388,8 +403,8 @@ static void finish_own_page(struct api_events *events, struct api_page *page)
     if (page->result < 0)
         api_feed_drop(&subscriber->feed, "the store cannot be read");
     else
-        feed(subscriber);
-    reap(events);
+        feed_subscriber(subscriber);
+    free_gone(events);
 }
 
 static void finish_page(void *argument)
@@ -407,7 +422,7 @@ static void finish_page(void *argument)
     DET_DELETE(events->api->allocator, page);
 }
 
-/* News. */
+/* Notices of commits. */
 
 static void take_notice(void *argument)
 {
@@ -415,25 +430,25 @@ static void take_notice(void *argument)
 
     atomic_store(&events->is_noticed, false);
     events->has_news = true;
-    read_on(events);
+    read_tail(events);
 }
 
 void api_notice(struct up *up)
 {
-    struct det_world *world = up->output.outer->world;
+    struct det_world *world = up_world(up);
     struct api *api;
 
-    if (!atomic_load_explicit(&up->listener, memory_order_relaxed))
+    if (!atomic_load_explicit(&up_api_place(up)->listener, memory_order_relaxed))
         return;
-    det_mutex_lock(world, up->listener_lock);
-    api = up->listener;
+    det_mutex_lock(world, up_api_place(up)->listener_lock);
+    api = up_api_place(up)->listener;
     if (api && atomic_load_explicit(&api->events->readers, memory_order_relaxed) &&
         !atomic_exchange(&api->events->is_noticed, true))
         det_loop_post(api->loop, &api->events->notice);
-    det_mutex_unlock(world, up->listener_lock);
+    det_mutex_unlock(world, up_api_place(up)->listener_lock);
 }
 
-/* Without a poll nobody would look again: readers are dropped, and come back. */
+/* Without the poll nothing is read again: subscribers are dropped, and reconnect. */
 static void set_poll(struct api_events *events)
 {
     det_time next = det_loop_now(events->api->loop) + POLL_SPAN;
@@ -443,12 +458,11 @@ static void set_poll(struct api_events *events)
         return;
     for (node = events->subscribers.next; node != &events->subscribers; node = after) {
         after = node->next;
-        api_feed_drop(
-            &DET_CONTAINER(node, struct subscriber, node)->feed, "there is no memory left");
+        api_feed_drop(&DET_CONTAINER(node, struct subscriber, node)->feed, "out of memory");
     }
 }
 
-/* Others may have written, and what failed is tried again. */
+/* Other processes may have written, and failed reads are retried. */
 static void on_poll(void *argument)
 {
     struct api_events *events = argument;
@@ -456,9 +470,9 @@ static void on_poll(void *argument)
     if (events->is_over || !events->count)
         return;
     if (events->is_shared || !events->has_head || events->has_news)
-        read_on(events);
+        read_tail(events);
     feed_all(events);
-    api_news_look(&events->news);
+    api_news_refresh(&events->news);
     set_poll(events);
 }
 
@@ -466,14 +480,25 @@ static void on_poll(void *argument)
 
 static bool read_topics(struct api_call *call, struct subscriber *subscriber)
 {
+    static const struct {
+        const char *text;
+        bool has_log, has_tasks;
+    } forms[] = {
+        { "log", true, false },
+        { "tasks", false, true },
+        { "log,tasks", true, true },
+        { "tasks,log", true, true },
+    };
     const char *topics = api_query(call, "topics");
 
-    subscriber->wants_log = !topics || strstr(topics, "log");
-    subscriber->listener.wants_tasks = !topics || strstr(topics, "tasks");
-    if (!topics || strcmp(topics, "log") == 0 || strcmp(topics, "tasks") == 0 ||
-        strcmp(topics, "log,tasks") == 0 || strcmp(topics, "tasks,log") == 0)
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (strcmp(topics ? topics : "log,tasks", forms[i].text) != 0)
+            continue;
+        subscriber->wants_log = forms[i].has_log;
+        subscriber->listener.wants_tasks = forms[i].has_tasks;
         return true;
-    api_fail(call, DET_ERR_INVALID, "'topics' is log, tasks, or log,tasks");
+    }
+    api_fail(call, DET_ERR_INVALID, "'topics' must be log, tasks, or log,tasks");
     return false;
 }
 
@@ -486,27 +511,28 @@ static bool read_cursor(struct api_call *call, struct subscriber *subscriber)
         return false;
     if (last && (det_parse_u64(det_view_text(last), &subscriber->cursor) < 0 ||
                  subscriber->cursor > INT64_MAX)) {
-        api_fail(call, DET_ERR_INVALID, "'Last-Event-ID' is a position of the log: a number");
+        api_fail(call, DET_ERR_INVALID, "'Last-Event-ID' must be a position of the log, a number");
         return false;
     }
     return true;
 }
 
-static void join(struct subscriber *subscriber)
+static void add_subscriber(struct subscriber *subscriber)
 {
     struct api_events *events = subscriber->events;
     bool is_first = events->count++ == 0;
 
+    det_assert(!subscriber->is_gone && det_list_is_empty(&subscriber->node));
     subscriber->fed_at = det_loop_now(events->api->loop);
     subscriber->is_waiting = subscriber->wants_log;
     det_list_append(&events->subscribers, &subscriber->node);
     if (subscriber->wants_log)
         atomic_fetch_add(&events->readers, 1);
     else
-        greet(subscriber);
-    read_on(events);
-    feed(subscriber);
-    if (is_first) /* At last: it may drop this one. */
+        send_hello(subscriber);
+    read_tail(events);
+    feed_subscriber(subscriber);
+    if (is_first) /* Last, since it may drop this subscriber. */
         set_poll(events);
 }
 
@@ -516,7 +542,7 @@ void api_get_events(struct api_call *call)
     struct subscriber *subscriber = det_arena_alloc(&call->arena, sizeof *subscriber);
 
     if (!subscriber)
-        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+        api_fail(call, DET_ERR_NO_MEMORY, "out of memory");
     if (!subscriber || !read_topics(call, subscriber) || !read_cursor(call, subscriber) ||
         !api_query_id(call, "id", &subscriber->id) ||
         !api_feed_begin(&subscriber->feed, call, &ops)) {
@@ -526,11 +552,11 @@ void api_get_events(struct api_call *call)
     det_list_init(&subscriber->node);
     det_list_init(&subscriber->listener.node);
     subscriber->listener.feed = &subscriber->feed;
-    subscriber->wants_log = subscriber->wants_log && call->api->address;
+    subscriber->wants_log = subscriber->wants_log && call->api->source.address;
     subscriber->feed.position = subscriber->wants_log ? &subscriber->cursor : NULL;
     subscriber->events = call->api->events;
     subscriber->machine = api_query(call, "machine");
-    join(subscriber);
+    add_subscriber(subscriber);
 }
 
 /* Opening and closing. */
@@ -540,7 +566,7 @@ int api_events_open(struct api *api, struct det_error *reterr)
     struct api_events *events = DET_NEW(api->allocator, struct api_events);
 
     if (!events)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     events->api = api;
     det_list_init(&events->subscribers);
     det_list_init(&events->gone);

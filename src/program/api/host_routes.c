@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* host_routes.c - what is asked of the process itself: whether it lives, its own description, a
- * session for a code. */
+/* host_routes.c - the process itself: liveness, the OpenAPI description, sessions. */
 #include <string.h>
 
 #include "api/api_internal.h"
@@ -38,7 +37,7 @@ static void write_login(struct api_call *call, const struct tokens_login *login)
     det_json_close(json, '}');
 }
 
-/* Ends the session of who asks. Other tokens are for programs, which have no sessions to end. */
+/* Ends the session of the caller. Other tokens are for programs, which have no sessions. */
 void api_sign_out(struct api_call *call)
 {
     struct tokens *tokens = call->api->tokens;
@@ -49,7 +48,7 @@ void api_sign_out(struct api_call *call)
     if (!tokens_find(tokens, call->who, &token) || strcmp(token.name, TOKENS_CONSOLE) != 0) {
         api_fail(
             call, DET_ERR_REFUSED,
-            "this is no session of a console; 'detent token revoke' ends other tokens");
+            "this token is not a console session; revoke it with 'detent token revoke'");
         return;
     }
     r = tokens_revoke(tokens, token.id, &token, &error);
@@ -62,7 +61,7 @@ void api_sign_out(struct api_call *call)
     det_json_close(&call->json, '}');
 }
 
-/* A code is for one browser, once. */
+/* Exchanges a one-time code for a token. */
 void api_redeem(struct api_call *call)
 {
     struct det_json_object *members = api_body(call, "code");
@@ -75,8 +74,7 @@ void api_redeem(struct api_call *call)
         return;
     r = tokens_code_redeem(call->api->tokens, code, call->peer, &login, &error);
     if (r == DET_ERR_NOT_FOUND) {
-        call->guessed = "this code was used, or is too old: 'detent up' prints another one, and so "
-                        "does 'detent console'";
+        call->guessed = "this code was used or has expired; 'detent console' prints a new one";
         call->wait = login.wait;
         api_fail(call, DET_ERR_REFUSED, "%s", call->guessed);
         call->status = 401;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* instance_routes.c - one instance: where it stands, its history, why it is there, its lock. */
+/* instance_routes.c - one instance: state, history, why it is there, lock, effects. */
 #include <detent/tool/machine.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/api_internal.h"
@@ -12,7 +13,7 @@
 #include "inspect/explain.h"
 #include "machine/history_replay.h"
 
-/* Begins the object of an instance; false: the call has failed. */
+/* Begins the object of an instance. False: the call has failed. */
 static bool begin_instance(struct api_call *call, struct instance *instance)
 {
     const struct det_machine *served = api_find_served(call->api, call->parameters[0]);
@@ -20,14 +21,49 @@ static bool begin_instance(struct api_call *call, struct instance *instance)
     if (!api_reader_take(call) || !api_reader_instance(call, instance))
         return false;
     if (served)
-        activity_learn(instance, api_runtime(call->api), served, call->api->up->effects_max);
+        activity_learn(instance, api_runtime(call->api), served, up_effects_max(call->api->up));
     det_json_open(&call->json, NULL, '{');
     det_json_text(&call->json, "type", "instance");
     instance_line(&call->json, instance);
     return true;
 }
 
-/* One that is in memory with nothing but timers pending, in the form of those from the store. */
+static int by_name(const void *left, const void *right)
+{
+    return strcmp(
+        ((const struct det_glance_timer *)left)->name,
+        ((const struct det_glance_timer *)right)->name);
+}
+
+/* Lists the timers in the order of the store. False: some have attempts, whose details are only in
+ * the store. */
+static bool list_timers(
+    const struct det_machine *machine, const struct det_glance *glance,
+    struct instance_timer *timers)
+{
+    struct det_glance_timer sorted[DET_GLANCE_TIMERS];
+
+    memcpy(sorted, glance->timers, glance->timer_count * sizeof *sorted);
+    if (glance->timer_count)
+        qsort(sorted, glance->timer_count, sizeof *sorted, by_name);
+    for (size_t i = 0; i < glance->timer_count; i++) {
+        const struct det_glance_timer *timer = &sorted[i];
+        int named = *timer->name ? det_machine_find_timer(machine, timer->name) : DET_STATE_TIMER;
+
+        if (timer->is_dead || timer->next != timer->due)
+            return false;
+        timers[i].row = (struct det_store_timer){ .timer = (uint16_t)named,
+                                                  .event = timer->event,
+                                                  .visit = timer->visit,
+                                                  .due = timer->due,
+                                                  .next = timer->next };
+        timers[i].next = i + 1 < glance->timer_count ? &timers[i + 1] : NULL;
+    }
+    return true;
+}
+
+/* Writes an instance from memory in the form of one from the store. False: it has more pending than
+ * timers. */
 static bool write_glance(
     struct api_call *call, const struct det_machine *machine, const struct det_glance *glance,
     const void *data)
@@ -49,22 +85,12 @@ static bool write_glance(
     };
 
     if (glance->timer_count > DET_GLANCE_TIMERS || seen->deferred_count || seen->effects_pending ||
-        glance->effects_dead)
+        glance->effects_dead || !list_timers(machine, glance, timers))
         return false;
     memcpy(&instance.loaded.data, &data, sizeof data);
     memcpy(instance.loaded.reason, seen->reason, sizeof seen->reason);
     for (size_t i = 0; i < seen->history_count; i++)
         instance.loaded.history[i] = (uint16_t)seen->history[i];
-    for (size_t i = 0; i < glance->timer_count; i++) {
-        const struct det_glance_timer *timer = &glance->timers[i];
-        int named = *timer->name ? det_machine_find_timer(machine, timer->name) : DET_STATE_TIMER;
-
-        timers[i].row = (struct det_store_timer){ .timer = (uint16_t)named,
-                                                  .event = timer->event,
-                                                  .visit = timer->visit,
-                                                  .due = timer->due };
-        timers[i].next = i + 1 < glance->timer_count ? &timers[i + 1] : NULL;
-    }
     det_json_open(&call->json, NULL, '{');
     det_json_text(&call->json, "type", "instance");
     instance_line(&call->json, &instance);
@@ -72,16 +98,16 @@ static bool write_glance(
     return true;
 }
 
-static bool glance(struct api_call *call, const struct det_machine *machine, void *data)
+static bool answer_from_memory(struct api_call *call, const struct det_machine *machine, void *data)
 {
     struct det_glance seen;
 
-    return det_runtime_glance(api_runtime(call->api), machine, call->parameters[1], &seen, data) ==
-               0 &&
+    return det_runtime_glance(
+               api_runtime(call->api), machine, call->parameters[1], &seen, data, NULL) == 0 &&
            write_glance(call, machine, &seen, data);
 }
 
-/* One that is not in memory comes there first, so that who asks again has it at once. */
+/* Loads the instance, so that the next request finds it in memory. */
 static void read_instance(struct api_call *call)
 {
     const struct det_machine *machine = api_find_served(call->api, call->parameters[0]);
@@ -90,8 +116,9 @@ static void read_instance(struct api_call *call)
     void *data = machine ? det_arena_alloc(&call->arena, det_machine_data(machine)->size) : NULL;
 
     if (data &&
-        det_runtime_get(api_runtime(call->api), machine, call->parameters[1], &found, NULL) == 0 &&
-        glance(call, machine, data))
+        det_runtime_get(api_runtime(call->api), machine, call->parameters[1], &found, NULL, NULL) ==
+            0 &&
+        answer_from_memory(call, machine, data))
         return;
     if (!begin_instance(call, &instance))
         return;
@@ -99,13 +126,13 @@ static void read_instance(struct api_call *call)
     instance_close(&instance);
 }
 
-/* Most are in memory: they are answered at once. All others are read. */
+/* Answers from memory if possible; otherwise reads the instance in a lane. */
 void api_get_instance(struct api_call *call)
 {
     const struct det_machine *machine = api_find_served(call->api, call->parameters[0]);
     void *data = machine ? det_arena_alloc(&call->arena, det_machine_data(machine)->size) : NULL;
 
-    if (data && glance(call, machine, data))
+    if (data && answer_from_memory(call, machine, data))
         api_finish(call);
     else
         api_defer(call, read_instance);
@@ -157,12 +184,13 @@ struct history {
     uint64_t after, last;
     bool has_after;
     size_t count, limit;
-    void *data; /* after the last event, derived; NULL: not wanted, or not known any more */
+    void *data; /* data after the last event; NULL: not requested, or unknown */
     bool is_cut;
 };
 
-/* What only functions in C could tell is not told. */
-static void derive(struct history *history, const struct det_store_event *row)
+/* Applies the event to the data. The data is unknown from the first event on that needs a function
+ * in C. */
+static void derive_data(struct history *history, const struct det_store_event *row)
 {
     const struct det_machine *machine = history->instance->machine;
     const struct det_transition *way;
@@ -170,7 +198,7 @@ static void derive(struct history *history, const struct det_store_event *row)
 
     if (!history->data || row->event == UINT16_MAX || row->outcome > DET_OUTCOME_STOP)
         return;
-    way = det_replay_way(machine, row->from, row->event, row->choice);
+    way = det_replay_transition(machine, row->from, row->event, row->choice);
     if (!way || det_machine_apply(machine, way, history->data, row->value, &error) < 0)
         history->data = NULL;
 }
@@ -181,7 +209,7 @@ static int take_event(void *context, const struct det_store_event *row)
     const struct det_machine *machine = history->instance->machine;
     struct det_json_writer *json = &history->call->json;
 
-    derive(history, row);
+    derive_data(history, row);
     if (row->sequence <= history->after)
         return 0;
     if (history->count == history->limit || api_page_is_full(history->call)) {
@@ -201,7 +229,7 @@ static int take_event(void *context, const struct det_store_event *row)
     return det_buffer_status(&json->text);
 }
 
-/* What it began with, where that is kept. */
+/* Writes the start, if the store still has it. */
 static int take_start(struct history *history, bool wants_data)
 {
     const struct instance *instance = history->instance;
@@ -229,7 +257,7 @@ static int take_start(struct history *history, bool wants_data)
     return 0;
 }
 
-/* With data all events are walked over, since each is derived from those before it. */
+/* With data, reads all events: the data after each is derived from those before. */
 static int take_events(struct history *history, bool wants_data)
 {
     const struct instance *instance = history->instance;
@@ -271,14 +299,14 @@ void api_get_history(struct api_call *call)
         api_fail(call, r, "%s", det_error_text(r));
 }
 
-/* What the runtime knows of effects: also which of them runs, and since when. */
+/* Effects as the runtime knows them, with those that run and since when. */
 
 struct running {
     struct det_json_writer *json;
     det_time now;
 };
 
-static int put_effect(void *context, const struct det_pending_effect *row)
+static int write_effect(void *context, const struct det_pending_effect *row)
 {
     static const char *const states[] = { [DET_EFFECT_STATE_WAITING] = "waiting",
                                           [DET_EFFECT_STATE_RUNNING] = "running",
@@ -310,15 +338,15 @@ void api_get_running_effects(struct api_call *call)
 
     if (!api_served(call, call->parameters[0], &machine))
         return;
-    running.now = up->machines->store->ops->now(up->machines->store);
+    running.now = up_machines(up)->store->ops->now(up_machines(up)->store);
     det_runtime_counts(api_runtime(call->api), &counts);
     det_json_open(json, NULL, '{');
     det_json_text(json, "kind", "effects");
     det_json_number(json, "threads_used", counts.effects_running);
-    det_json_number(json, "threads_max", up->effects_max);
+    det_json_number(json, "threads_max", up_effects_max(up));
     det_json_open(json, "effects", '[');
     r = det_runtime_effects(
-        api_runtime(call->api), machine, call->parameters[1], put_effect, &running);
+        api_runtime(call->api), machine, call->parameters[1], write_effect, &running, NULL);
     det_json_close(json, ']');
     det_json_close(json, '}');
     if (r < 0)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* instance_writes.c - what is written through the API to one instance: start, send, cancel, retry.
+/* instance_writes.c - writes to one instance: start, send, cancel, retry.
  *
  *     send:   http thread --submit--> a writer of the runtime, many in one commit --post--> answer
- *     others: http thread --pool----> the runtime, which waits for the disk ------post--> answer
+ *     others: http thread --lane----> the runtime, which waits for the disk ------post--> answer
  *
- * An answer comes after the commit, or says that there was none. */
+ * The answer comes after the commit, or reports that there was none. */
 #include <detent/driver/loop.h>
 #include <detent/tool/machine.h>
 
@@ -19,7 +19,7 @@
 #include "daemon/telemetry.h"
 #include "store/row.h"
 
-/* One send on its way. */
+/* A submitted send. */
 struct sending {
     struct det_send send;
     struct det_error error;
@@ -29,7 +29,7 @@ struct sending {
     struct det_span *span;
 };
 
-/* Of one request, and of all that are on their way. */
+/* Limits of decoded events, for one request and for all together. */
 #define DECODED_CALL_MAX (16u << 20)
 #define DECODED_MAX      (64u << 20)
 
@@ -40,12 +40,12 @@ int api_take_room(struct api_call *call, size_t size, struct det_error *reterr)
     if (call->decoded && call->decoded + size > DECODED_CALL_MAX)
         return det_error_set(
             reterr, DET_ERR_LIMIT,
-            "these are too many events of this size for one request; send "
-            "fewer at a time");
+            "too many events of this size in one request; send fewer at a time");
     others = atomic_fetch_add(&call->api->decoded, size);
     if (others > 0 && others + size > DECODED_MAX) {
         atomic_fetch_sub(&call->api->decoded, size);
-        return det_error_set(reterr, DET_ERR_BUSY, "too much is on its way; try again");
+        return det_error_set(
+            reterr, DET_ERR_BUSY, "too many events are being processed; retry later");
     }
     call->decoded += size;
     return 0;
@@ -65,7 +65,7 @@ int api_read_event(
             reterr, DET_ERR_INVALID, "%s has no event '%.60s'", machine->name, name);
     event = det_arena_alloc(&call->arena, machine->event_size);
     if (!event)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     memcpy(event, &kind, sizeof kind);
     record = det_machine_payload(machine, (unsigned)kind);
     *ret = event;
@@ -86,13 +86,13 @@ static void write_steps(
             json, "event", step->event == UINT16_MAX ? NULL : machine->events[step->event].name);
         det_json_text(json, "from", machine->states[step->from].name);
         det_json_text(json, "to", machine->states[step->to].name);
-        det_json_text(json, "outcome", det_row_outcome_name(step->outcome));
+        det_json_text(json, "outcome", det_outcome_name(step->outcome));
         det_json_close(json, '}');
     }
     det_json_close(json, ']');
 }
 
-/* The members of an answer; the object stays open. */
+/* Writes the members of an answer and leaves the object open. */
 static void begin_sent(
     struct det_json_writer *json, const struct det_machine *machine, const char *id,
     const char *event, const struct det_sent *sent)
@@ -102,7 +102,7 @@ static void begin_sent(
     det_json_text(json, "machine", machine->name);
     det_json_text(json, "id", id);
     det_json_text(json, "event", event);
-    det_json_text(json, "outcome", det_row_outcome_name(sent->outcome));
+    det_json_text(json, "outcome", det_outcome_name(sent->outcome));
     det_json_text(json, "state", machine->states[sent->state].name);
     det_json_number(json, "sequence", sent->sequence);
     det_json_number(json, "visit", sent->visit);
@@ -122,11 +122,11 @@ const char *api_event_name(const struct det_send *send)
     return send->machine->events[det_event_kind(send->event)].name;
 }
 
-/* Without memory for a span there is none. */
+/* Sends without a span if there is no memory for one. */
 const struct det_trace_context *api_begin_span(
     struct api_call *call, struct det_span **ret, const struct det_episode_what *what)
 {
-    struct det_tracer *tracer = call->api->up->observe->tracer;
+    struct det_tracer *tracer = up_observe(call->api->up)->tracer;
 
     *ret = tracer ? det_arena_alloc(&call->arena, sizeof **ret) : NULL;
     if (!*ret)
@@ -141,7 +141,7 @@ void api_end_span(
 {
     if (span)
         det_episode_answer(
-            call->api->up->observe->tracer, span, machine, sent, r < 0 ? error : NULL);
+            up_observe(call->api->up)->tracer, span, machine, sent, r < 0 ? error : NULL);
 }
 
 /* A send. */
@@ -195,9 +195,9 @@ static bool read_send(struct api_call *call, struct sending *sending)
     return r == 0;
 }
 
-/* On the pool. */
+/* In a lane. */
 
-/* A write that is waited for, with its span around it. */
+/* A blocking write, with its span. */
 struct write {
     struct api_call *call;
     const struct det_machine *machine;
@@ -206,7 +206,7 @@ struct write {
     struct det_send_options options;
     struct det_error error;
     struct det_sent sent;
-    struct up_steps *steps; /* NULL: nobody wants them */
+    struct up_steps *steps; /* NULL: not requested */
 };
 
 /* False: the call has failed. */
@@ -219,7 +219,7 @@ static bool want_steps(struct write *write)
         return false;
     write->steps = wants ? det_arena_alloc(&call->arena, sizeof *write->steps) : NULL;
     if (wants && !write->steps)
-        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+        api_fail(call, DET_ERR_NO_MEMORY, "out of memory");
     else if (wants)
         *write->steps = (struct up_steps){ .instance = write->id };
     return !wants || write->steps;
@@ -230,7 +230,6 @@ static void begin_write(struct write *write, const char *verb)
     struct api_call *call = write->call;
 
     write->options.event_id = call->key;
-    write->options.error = &write->error;
     write->options.trace = api_begin_span(
         call, &write->span,
         &(struct det_episode_what){ verb, write->machine->name, write->id, write->event });
@@ -255,7 +254,7 @@ static void end_write(struct write *write, int r)
     det_json_close(&call->json, '}');
 }
 
-/* A send whose steps are wanted. */
+/* A send with `steps` blocks. */
 static void send_and_wait(struct api_call *call)
 {
     const struct sending *sending = call->own;
@@ -272,7 +271,7 @@ static void send_and_wait(struct api_call *call)
     end_write(
         &write, det_runtime_send(
                     api_runtime(call->api), write.machine, write.id, sending->event, &write.options,
-                    &write.sent));
+                    &write.sent, &write.error));
 }
 
 void api_send(struct api_call *call)
@@ -281,7 +280,7 @@ void api_send(struct api_call *call)
     int r;
 
     if (!sending)
-        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+        api_fail(call, DET_ERR_NO_MEMORY, "out of memory");
     if (!sending || !read_send(call, sending)) {
         api_finish(call);
         return;
@@ -294,7 +293,7 @@ void api_send(struct api_call *call)
     sending->call = call;
     sending->send.instance = call->parameters[1];
     sending->send.options.event_id = call->key;
-    sending->send.options.error = &sending->error;
+    sending->send.error = &sending->error;
     sending->send.options.trace = api_begin_span(
         call, &sending->span,
         &(struct det_episode_what){ "send", sending->send.machine->name, call->parameters[1],
@@ -317,7 +316,7 @@ static int read_start(struct write *write, struct det_view data, void **ret)
         return r;
     *ret = det_arena_alloc(&write->call->arena, record->size);
     if (!*ret)
-        return det_error_set(&write->error, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(&write->error, DET_ERR_NO_MEMORY, "out of memory");
     return det_record_from_json(
         record, data.data, data.size, DET_TEXT_PARTIAL, *ret, &write->error);
 }
@@ -343,7 +342,8 @@ void api_start(struct api_call *call)
     }
     begin_write(&write, "start");
     r = det_runtime_start(
-        api_runtime(call->api), write.machine, write.id, value, &write.options, &write.sent);
+        api_runtime(call->api), write.machine, write.id, value, &write.options, &write.sent,
+        &write.error);
     call->status = write.sent.is_duplicate ? 200 : 201;
     end_write(&write, r);
 }
@@ -374,8 +374,7 @@ static int add_event(struct events *events, const struct det_json_value *element
     name = det_json_object_text(&members, "event");
     if (members.wrong[0])
         return det_error_set(
-            &events->error, DET_ERR_INVALID, "'%s' is missing, or not what it should be",
-            members.wrong);
+            &events->error, DET_ERR_INVALID, "'%s' is missing or invalid", members.wrong);
     r = api_payload(&members, &data, &events->error);
     if (r == 0)
         r = api_take_room(call, events->machine->event_size, &events->error);
@@ -414,7 +413,7 @@ void api_send_all(struct api_call *call)
     begin_write(&write, "send");
     r = det_runtime_send_all(
         api_runtime(call->api), write.machine, write.id, events.items, events.count, &write.options,
-        &write.sent);
+        &write.sent, &write.error);
     end_write(&write, r);
 }
 
@@ -432,7 +431,7 @@ void api_cancel(struct api_call *call)
     begin_write(&write, "cancel");
     r = det_runtime_cancel(
         api_runtime(call->api), write.machine, write.id, reason ? reason : api_actor(call),
-        &write.options, &write.sent);
+        &write.options, &write.sent, &write.error);
     end_write(&write, r);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lanes.h - threads that may block, in lanes: who writes, signs in or follows the log does not
- * wait behind reads that are slow. */
+/* lanes.h - threads that may block, in lanes: writes, sign-ins and the tail of the log do not queue
+ * after slow reads. */
 #ifndef DET_API_LANES_H
 #define DET_API_LANES_H
 
@@ -26,37 +26,39 @@ enum api_lane_name {
 };
 
 struct api_lane {
-    struct det_pool *pool; /* NULL: it is closed */
+    struct det_pool *pool; /* NULL: closed */
     unsigned threads;
-    struct det_list calls; /* that wait, the oldest first */
+    struct det_list calls; /* waiting, oldest first */
     size_t waiting, running;
 };
 
 DET_MUST_CHECK int api_lanes_open(struct api *api);
-/* A job that is nobody's call. Zero it first. */
+/* A job without a call. Zero it first. */
 struct api_lane_job {
     void (*run)(void *argument);  /* on a thread of the lane */
     void (*done)(void *argument); /* on the http thread */
     void *argument;
-    bool is_dropped; /* for `done`: it stops, and `run` did not run */
-    /* Ours. */
+    bool is_dropped; /* for `done`: the API is closing, and `run` was not called */
+    /* Private. */
     struct api *api;
     enum api_lane_name lane;
     struct det_job job;
     struct det_list node; /* while the API is paused */
 };
 
-/* What has not begun is dropped, what has begun is waited for. When the http thread has ended. */
+/* Drops waiting jobs and waits for running ones. After the http thread has ended. */
 void api_lanes_close(struct api *api);
-/* On the http thread, as the others. While the API is paused it waits; see api_pause(). */
+/* Runs a job in a lane; while the API is paused it waits, see api_pause(). On the http thread, like
+ * the functions below. */
 void api_lane_submit(struct api *api, enum api_lane_name name, struct api_lane_job *job);
-/* One that has waited. */
+/* Runs a job that has waited for the end of a pause. */
 void api_lane_resume(struct api *api, struct api_lane_job *job);
-/* A call, whose job is filled in, in the lane of its route; false: too many wait. */
+/* Adds a call, whose job is filled in, to the lane of its route. False: too many wait. */
 bool api_lane_add(struct api_call *call);
-/* Its job is done: the next one begins. */
+/* Its job is done: starts the next one. */
 void api_lane_done(struct api_call *call);
-/* Nobody wants its answer any more. Whether that ends it: it is a read that has not begun. */
+/* The client no longer waits. Returns true if the call must be finished: a read that has not
+ * begun. */
 bool api_lane_leave(struct api_call *call);
 
 #endif

@@ -1,18 +1,32 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* list_routes.c - many at once: instances, timers, effects, locks, jobs. */
+/* list_routes.c - lists: definitions, instances, due work, timers, effects, locks, jobs. */
 #include <detent/tool/machine.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/api_internal.h"
 #include "base/text.h"
-#include "daemon/daemon.h"
+#include "daemon/slots.h"
 #include "inspect/explain.h"
 #include "inspect/job_print.h"
 #include "inspect/pending.h"
 #include "store/jobs.h"
+
+/* Definitions as stored, which readers use. */
+
+static int write_definition(void *context, const char *name, uint32_t version, const char *spec)
+{
+    struct det_json_writer *json = context;
+
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "name", name);
+    det_json_number(json, "version", version);
+    det_json_text(json, "spec", spec && *spec ? spec : NULL);
+    det_json_close(json, '}');
+    return det_buffer_status(&json->text);
+}
 
 static void begin_items(struct api_call *call)
 {
@@ -20,17 +34,46 @@ static void begin_items(struct api_call *call)
     det_json_open(&call->json, "items", '[');
 }
 
+void api_list_definitions(struct api_call *call)
+{
+    struct det_store *store;
+    int r = 0;
+
+    if (!api_reader_take(call))
+        return;
+    store = call->reader->store.store;
+    begin_items(call);
+    if (store->ops->machines)
+        r = store->ops->machines(store, write_definition, &call->json);
+    det_json_close(&call->json, ']');
+    det_json_close(&call->json, '}');
+    if (r < 0)
+        api_fail(call, r, "%s", det_error_text(r));
+}
+
 /* Instances. */
 
 struct listing {
     struct api_call *call;
     const struct det_machine *machine;
+    bool ids_only;
     size_t count, limit;
     bool is_cut;
     char last[DET_ID_MAX + 1];
 };
 
-/* One more than the limit is asked for, to know whether there is more. */
+static void write_id(const struct listing *listing, const char *id)
+{
+    struct det_json_writer *json = &listing->call->json;
+
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "type", "instance");
+    det_json_text(json, "machine", listing->machine->name);
+    det_json_text(json, "id", id);
+    det_json_close(json, '}');
+}
+
+/* The query asks for one row more than the limit, to find out whether there are more. */
 static int take_instance(void *context, const struct det_store_listed *row)
 {
     struct listing *listing = context;
@@ -42,7 +85,10 @@ static int take_instance(void *context, const struct det_store_listed *row)
     }
     listing->count++;
     (void)det_text_copy(listing->last, sizeof listing->last, row->id);
-    instance_row_line(json, listing->machine, row);
+    if (listing->ids_only)
+        write_id(listing, row->id);
+    else
+        instance_row_line(json, listing->machine, row);
     return det_buffer_status(&json->text);
 }
 
@@ -70,6 +116,9 @@ void api_list_instances(struct api_call *call)
 
     if (!api_query_limit(call, &listing.limit) || !api_query_id(call, "after", &query.after) ||
         !api_query_bool(call, "stopped", &is_stopped) ||
+        !api_query_bool(call, "dead", &query.has_dead) ||
+        !api_query_bool(call, "locked", &query.is_locked) ||
+        !api_query_bool(call, "ids", &query.ids_only) ||
         !api_query_time(call, "moved_before", &query.moved_before) || !api_reader_take(call) ||
         !api_reader_machine(call, call->parameters[0], &machine) ||
         !read_state(call, machine, &query))
@@ -78,6 +127,7 @@ void api_list_instances(struct api_call *call)
         query.stopped = is_stopped ? DET_STORE_STOPPED : DET_STORE_RUNNING;
     query.limit = listing.limit + 1;
     listing.machine = machine;
+    listing.ids_only = query.ids_only;
     begin_items(call);
     r = call->reader->store.ops->list(
         call->reader->store.store, machine, &query, take_instance, &listing);
@@ -88,7 +138,64 @@ void api_list_instances(struct api_call *call)
         api_fail(call, r, "%s", det_error_text(r));
 }
 
-/* Of one machine or of all. */
+/* Due work: instances by due time, without reading them. It is one list without pages, since no
+ * cursor separates instances with the same time. */
+
+static int write_due(void *context, const struct det_store_due *row)
+{
+    struct det_json_writer *json = context;
+
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "id", row->id);
+    det_json_time(json, "due", row->due);
+    det_json_close(json, '}');
+    return det_buffer_status(&json->text);
+}
+
+static bool read_due_query(struct api_call *call, struct det_store_due_query *ret)
+{
+    const char *kind = api_query(call, "kind");
+    uint64_t limit = API_LIMIT;
+
+    *ret = (struct det_store_due_query){ .before = DET_NEVER - 1 };
+    if (!api_query_number(call, "limit", 1, PENDING_DUE_MAX, &limit) ||
+        !api_query_time(call, "from", &ret->from))
+        return false;
+    ret->limit = (size_t)limit;
+    ret->kind = kind && strcmp(kind, "effects") == 0 ? DET_DUE_EFFECTS : DET_DUE_TIMERS;
+    if (!kind || ret->kind == DET_DUE_EFFECTS || strcmp(kind, "timers") == 0)
+        return true;
+    api_fail(call, DET_ERR_INVALID, "'kind' must be timers or effects");
+    return false;
+}
+
+void api_list_due(struct api_call *call)
+{
+    struct det_store_due_query query;
+    struct det_machine *machine;
+    det_time next = DET_NEVER;
+    struct cli_store *store;
+    int r;
+
+    if (!read_due_query(call, &query) || !api_reader_take(call) ||
+        !api_reader_machine(call, call->parameters[0], &machine))
+        return;
+    store = &call->reader->store;
+    det_json_open(&call->json, NULL, '{');
+    det_json_text(&call->json, "kind", "due");
+    det_json_open(&call->json, "items", '[');
+    r = store->ops->due(store->store, machine, &query, write_due, &call->json, &next);
+    det_json_close(&call->json, ']');
+    if (next == DET_NEVER)
+        det_json_text(&call->json, "next", NULL);
+    else
+        det_json_time(&call->json, "next", next);
+    det_json_close(&call->json, '}');
+    if (r < 0)
+        api_fail(call, r, "%s", det_error_text(r));
+}
+
+/* Calls `each` for the machine of the query, or for all. */
 static int each_machine(struct api_call *call, cli_store_each_fn *each, void *context)
 {
     struct cli_store *store = &call->reader->store;
@@ -100,12 +207,12 @@ static int each_machine(struct api_call *call, cli_store_each_fn *each, void *co
     return code;
 }
 
-/* Pages of what is pending: timers, or effects. Dead letters come first, by machine and id; then
- * what goes on by itself, the first due first (pending.h). */
+/* Pages of pending timers or effects. Dead letters come first, by machine and id; then the others
+ * by due time (pending.h). */
 struct paging {
     struct api_call *call;
     struct pending_list list;
-    struct pending_place after, last; /* the page stands behind the one, and ends with the other */
+    struct pending_place after, last; /* bounds of the page: rows after `after`, up to `last` */
     size_t count, limit;
     bool has_more;
 };
@@ -119,7 +226,7 @@ static bool begin_paging(struct paging *paging, struct api_call *call, enum det_
     if (!api_query_limit(call, &paging->limit))
         return false;
     if (after && !pending_place_read(after, &call->arena, &paging->after)) {
-        api_fail(call, DET_ERR_INVALID, "'after' is the 'next' of the page before");
+        api_fail(call, DET_ERR_INVALID, "'after' must be the 'next' of the previous page");
         return false;
     }
     if (!api_reader_take(call))
@@ -154,7 +261,7 @@ static bool is_full(const struct paging *paging)
     return paging->count == paging->limit || api_page_is_full(paging->call);
 }
 
-static void put_effect(
+static void write_effect(
     struct paging *paging, const struct det_machine *machine, const struct pending_place *place,
     const struct det_store_effect *row)
 {
@@ -170,7 +277,7 @@ static void put_effect(
     paging->last = *place;
 }
 
-static void put_dead_timer(
+static void write_dead_timer(
     struct paging *paging, const struct det_machine *machine, const struct pending_place *place,
     const struct det_store_timer *row)
 {
@@ -186,16 +293,16 @@ static void put_dead_timer(
     paging->last = *place;
 }
 
-static void put_timer(struct paging *paging, const struct pending *timer)
+static void write_timer(struct paging *paging, const struct pending *timer)
 {
     pending_timer_line(&paging->call->json, timer);
     paging->count++;
     paging->last = timer->place;
 }
 
-/* Where some could not be read the page has fewer than it may, and the next one begins at the time
- * up to which all were looked at. */
-static void put_pending(struct paging *paging)
+/* If rows could not be read, the page is short, and the next one begins at the time up to which all
+ * were read. */
+static void write_items(struct paging *paging)
 {
     struct pending_list *list = &paging->list;
     size_t count, shown = 0;
@@ -203,16 +310,16 @@ static void put_pending(struct paging *paging)
 
     for (; shown < count && !is_full(paging); shown++) {
         if (list->kind == DET_DUE_TIMERS)
-            put_timer(paging, &all[shown]);
+            write_timer(paging, &all[shown]);
         else
-            put_effect(paging, all[shown].machine, &all[shown].place, &all[shown].effect);
+            write_effect(paging, all[shown].machine, &all[shown].place, &all[shown].effect);
     }
     paging->has_more = shown < count || list->until != DET_NEVER;
     if (shown == count)
         paging->last = (struct pending_place){ list->until, "", "", "", 0, 0 };
 }
 
-static int put_alive(struct paging *paging)
+static int write_pending(struct paging *paging)
 {
     int code;
 
@@ -221,7 +328,7 @@ static int put_alive(struct paging *paging)
         paging->list.after = paging->after;
     code = each_machine(paging->call, pending_of_machine, &paging->list);
     if (code == CLI_OK)
-        put_pending(paging);
+        write_items(paging);
     return code;
 }
 
@@ -230,11 +337,11 @@ void api_list_timers(struct api_call *call)
     struct paging paging;
 
     if (begin_paging(&paging, call, DET_DUE_TIMERS))
-        end_paging(&paging, put_alive(&paging));
+        end_paging(&paging, write_pending(&paging));
 }
 
 /* False: no memory. */
-static bool put_dead_letters(struct paging *paging, struct instance *instance, const char *id)
+static bool write_dead_letters(struct paging *paging, struct instance *instance, const char *id)
 {
     const struct det_machine *machine = instance->machine;
     size_t count = 0;
@@ -245,16 +352,16 @@ static bool put_dead_letters(struct paging *paging, struct instance *instance, c
         if (paging->has_more)
             break;
         if (all[i].timer)
-            put_dead_timer(paging, machine, &all[i].place, all[i].timer);
+            write_dead_timer(paging, machine, &all[i].place, all[i].timer);
         else
-            put_effect(paging, machine, &all[i].place, all[i].effect);
+            write_effect(paging, machine, &all[i].place, all[i].effect);
     }
     return all != NULL;
 }
 
-/* Those of an instance. One that has gone has none; one that is damaged is told of where it is
- * asked for. */
-static int put_dead(void *context, struct det_machine *machine, const char *id)
+/* Writes the dead letters of an instance. Skips one that no longer exists, and counts one that
+ * cannot be read in `left_out`. */
+static int write_dead(void *context, struct det_machine *machine, const char *id)
 {
     struct paging *paging = context;
     struct cli_store *store = &paging->call->reader->store;
@@ -268,17 +375,17 @@ static int put_dead(void *context, struct det_machine *machine, const char *id)
     if (r == DET_ERR_NOT_FOUND || r == DET_ERR_CORRUPT || r == DET_ERR_VERSION)
         return CLI_OK;
     if (r < 0)
-        return instance_complain(store, machine->name, id, r);
-    is_put = put_dead_letters(paging, &instance, copy);
+        return instance_report_error(store, machine->name, id, r);
+    is_put = write_dead_letters(paging, &instance, copy);
     instance_close(&instance);
     if (!is_put)
         return cli_no_memory(store->cli);
-    /* Any other code ends the walk; this one is not complained about. */
+    /* Ends the iteration without an error message. */
     return paging->has_more ? CLI_INTERRUPTED : CLI_OK;
 }
 
-/* The instance in which the page before has ended may have more of them. */
-static int put_dead_of(void *context, struct det_machine *machine)
+/* The previous page may have ended within an instance. */
+static int write_dead_of(void *context, struct det_machine *machine)
 {
     struct paging *paging = context;
     struct det_store_query query = { .has_dead = true };
@@ -288,10 +395,11 @@ static int put_dead_of(void *context, struct det_machine *machine)
         return CLI_OK;
     if (order == 0) {
         query.after = paging->after.id;
-        code = put_dead(paging, machine, query.after);
+        code = write_dead(paging, machine, query.after);
     }
     if (code == CLI_OK)
-        code = cli_store_instances(&paging->call->reader->store, machine, &query, put_dead, paging);
+        code =
+            cli_store_instances(&paging->call->reader->store, machine, &query, write_dead, paging);
     return code == CLI_INTERRUPTED ? CLI_OK : code;
 }
 
@@ -304,15 +412,15 @@ void api_list_effects(struct api_call *call)
     if (!api_query_bool(call, "dead", &is_dead) || !begin_paging(&paging, call, DET_DUE_EFFECTS))
         return;
     if ((is_dead || !api_query(call, "dead")) && paging.after.due == 0)
-        code = each_machine(call, put_dead_of, &paging);
+        code = each_machine(call, write_dead_of, &paging);
     if (code == CLI_OK && !is_dead && !paging.has_more)
-        code = put_alive(&paging);
+        code = write_pending(&paging);
     end_paging(&paging, code);
 }
 
-/* Locks that are held, by machine and id. */
+/* Held locks, by machine and id. */
 
-static int put_lock(void *context, struct det_machine *machine, const char *id)
+static int write_lock(void *context, struct det_machine *machine, const char *id)
 {
     struct paging *paging = context;
     struct cli_store *store = &paging->call->reader->store;
@@ -321,9 +429,9 @@ static int put_lock(void *context, struct det_machine *machine, const char *id)
     int r = explain_lock_of(store, machine, id, &lease);
 
     if (r == DET_ERR_NOT_FOUND || (r == 0 && !lease.owner[0]))
-        return CLI_OK; /* It has gone, or was given up. */
+        return CLI_OK; /* No longer there, or released. */
     if (r < 0)
-        return instance_complain(store, machine->name, id, r);
+        return instance_report_error(store, machine->name, id, r);
     paging->has_more = is_full(paging);
     if (paging->has_more)
         return CLI_INTERRUPTED;
@@ -339,7 +447,7 @@ static int put_lock(void *context, struct det_machine *machine, const char *id)
     return paging->last.id ? CLI_OK : cli_no_memory(store->cli);
 }
 
-static int put_locks_of(void *context, struct det_machine *machine)
+static int write_locks_of(void *context, struct det_machine *machine)
 {
     struct paging *paging = context;
     struct det_store_query query = { .is_locked = true };
@@ -349,7 +457,7 @@ static int put_locks_of(void *context, struct det_machine *machine)
         return CLI_OK;
     if (order == 0)
         query.after = paging->after.id;
-    code = cli_store_instances(&paging->call->reader->store, machine, &query, put_lock, paging);
+    code = cli_store_instances(&paging->call->reader->store, machine, &query, write_lock, paging);
     return code == CLI_INTERRUPTED ? CLI_OK : code;
 }
 
@@ -358,7 +466,7 @@ void api_list_locks(struct api_call *call)
     struct paging paging;
 
     if (begin_paging(&paging, call, DET_DUE_ANY))
-        end_paging(&paging, each_machine(call, put_locks_of, &paging));
+        end_paging(&paging, each_machine(call, write_locks_of, &paging));
 }
 
 /* Jobs of durable slots. */
@@ -391,26 +499,27 @@ static bool read_jobs_query(struct api_call *call, size_t *ret_limit, struct det
     const char *state = api_query(call, "state"), *order = api_query(call, "order");
 
     if (!api_query_limit(call, ret_limit) ||
-        !api_query_number(call, "after", 0, INT64_MAX, &ret->after))
+        !api_query_number(call, "after", 0, INT64_MAX, &ret->after) ||
+        !api_query_id(call, "id", &ret->id))
         return false;
     ret->limit = *ret_limit + 1;
     ret->has_state = state != NULL;
     if (state && det_jobs_state_find(state, &ret->state) < 0) {
-        api_fail(call, DET_ERR_INVALID, "'state' is queued, delayed, running, done or failed");
+        api_fail(call, DET_ERR_INVALID, "'state' must be queued, delayed, running, done or failed");
         return false;
     }
     ret->is_newest_first = !order || strcmp(order, "newest") == 0;
     if (!ret->is_newest_first && strcmp(order, "oldest") != 0) {
-        api_fail(call, DET_ERR_INVALID, "'order' is newest or oldest");
+        api_fail(call, DET_ERR_INVALID, "'order' must be newest or oldest");
         return false;
     }
     return true;
 }
 
-static void list_jobs(struct api_call *call)
+static void list_jobs_of(struct api_call *call, const char *queue)
 {
     struct jobs jobs = { .call = call };
-    struct det_job_query query = { .queue = call->parameters[0] };
+    struct det_job_query query = { .queue = queue };
     struct cli_store *store;
     int r;
 
@@ -418,7 +527,7 @@ static void list_jobs(struct api_call *call)
         return;
     store = &call->reader->store;
     if (!store->ops->jobs) {
-        api_fail(call, DET_ERR_UNSUPPORTED, "this kind of store keeps no jobs");
+        api_fail(call, DET_ERR_UNSUPPORTED, "this kind of store does not support jobs");
         return;
     }
     begin_items(call);
@@ -433,30 +542,41 @@ static void list_jobs(struct api_call *call)
         api_fail(call, r, "%s", det_error_text(r));
 }
 
-/* Which slots there are is asked of `up`: a reload changes them. */
-static void take_slots(struct api_call *call, json_t *parts)
+static void list_jobs(struct api_call *call)
 {
-    const char *name = call->parameters[0];
-    size_t i;
-    json_t *slot;
-
-    json_array_foreach(parts, i, slot)
-    {
-        if (strcmp(json_string_value(json_object_get(slot, "name")), name) == 0) {
-            api_fail(call, DET_ERR_UNSUPPORTED, "the slot '%s' keeps no jobs: see 'durable'", name);
-            /* Of this slot, and not of the server. */
-            call->status = 422;
-            return;
-        }
-    }
-    api_fail(call, DET_ERR_NOT_FOUND, "there is no slot '%.60s'", name);
+    list_jobs_of(call, call->parameters[0]);
 }
 
-/* Those that are durable stay the same as long as it runs. */
+/* Includes queues that are no longer configured as slots. */
+void api_list_all_jobs(struct api_call *call)
+{
+    list_jobs_of(call, api_query(call, "queue"));
+}
+
+/* A reload adds and removes slots, so their names are looked up on the daemon's loop. */
+static void refuse_slot(struct up *up, struct api_call *call)
+{
+    const char *name = call->parameters[0];
+    int r = up_is_slot(up, name);
+
+    if (r == 0) {
+        api_fail(call, DET_ERR_NOT_FOUND, "there is no slot '%.60s'", name);
+    } else if (r < 0) {
+        api_fail(call, r, "%s", det_error_text(r));
+    } else {
+        api_fail(
+            call, DET_ERR_UNSUPPORTED, "the slot '%s' is not durable, so it has no stored jobs",
+            name);
+        /* The slot lacks the feature, not the server. */
+        call->status = 422;
+    }
+}
+
+/* Durable slots do not change while the daemon runs. */
 void api_list_jobs(struct api_call *call)
 {
     if (up_durable_find(call->api->up, call->parameters[0]))
         api_defer(call, list_jobs);
     else
-        api_ask(call, "slots", json_object(), take_slots);
+        api_on_daemon(call, refuse_slot, NULL);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* live_events.c - events of tasks and of `up` itself, for as long as somebody listens.
+/* live_events.c - task events and the status of the daemon, for current subscribers.
  *
- * Nothing of it is kept: who has no room is told how much it has missed when it has, and how `up`
- * is by then. Who is given more than it has room for is cut off, also while a long row of the log
- * is on its way to it. */
+ * Nothing is stored. A subscriber without room gets the number of missed events and the current
+ * status once it has room. Writing more than it has room for would close its connection, even while
+ * a long row of the log is being sent to it. */
 #include <detent/driver/loop.h>
 
 #include "api/live_events.h"
@@ -13,8 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/verb_stream.h"
+#include "api/request_stream.h"
+#include "base/assert.h"
 #include "base/memory.h"
+#include "daemon/daemon.h"
 #include "daemon/lookups.h"
 
 static bool has_room(const struct api_news *news, const struct api_listener *listener, size_t size)
@@ -22,46 +24,41 @@ static bool has_room(const struct api_news *news, const struct api_listener *lis
     return api_feed_waiting(listener->feed) + size <= news->room;
 }
 
-static void tell_status(const struct api_news *news, struct api_listener *listener)
+static void send_status(const struct api_news *news, struct api_listener *listener)
 {
     size_t size = strlen(news->status);
 
     listener->is_behind = !has_room(news, listener, size);
     if (!listener->is_behind)
-        (void)api_feed_tell(listener->feed, "status", news->status, size);
+        (void)api_feed_publish(listener->feed, "status", news->status, size);
 }
 
-/* Those that had no room for it. */
-static void tell_status_again(const struct api_news *news)
+/* Retries for subscribers that had no room. */
+static void send_status_again(const struct api_news *news)
 {
     DET_LIST_EACH(node, &news->listeners)
     {
         struct api_listener *listener = DET_CONTAINER(node, struct api_listener, node);
 
         if (listener->is_behind && news->status)
-            tell_status(news, listener);
+            send_status(news, listener);
     }
 }
 
-/* Events of tasks. */
+/* Task events. */
 
-static void tell_task(
+static void send_task(
     const struct api_news *news, struct api_listener *listener, const char *text, size_t size)
 {
-    char note[48];
-    int length;
-
     if (!has_room(news, listener, size)) {
         listener->missed++;
         return;
     }
     if (listener->missed) {
-        length =
-            snprintf(note, sizeof note, "{\"events\":%llu}", (unsigned long long)listener->missed);
+        (void)api_feed_report_number(listener->feed, "missed", "events", listener->missed);
         listener->missed = 0;
-        (void)api_feed_tell(listener->feed, "missed", note, (size_t)length);
     }
-    (void)api_feed_tell(listener->feed, "task", text, size);
+    (void)api_feed_publish(listener->feed, "task", text, size);
 }
 
 static size_t on_task(void *user, const char *text, size_t size)
@@ -73,12 +70,12 @@ static size_t on_task(void *user, const char *text, size_t size)
         struct api_listener *listener = DET_CONTAINER(node, struct api_listener, node);
 
         if (listener->wants_tasks)
-            tell_task(news, listener, text, size);
+            send_task(news, listener, text, size);
     }
     return 0;
 }
 
-/* Those who are there get another one with the next look. */
+/* The next api_news_refresh() follows them again. */
 static void on_tasks_end(void *user, const struct det_error *error)
 {
     struct api_news *news = user;
@@ -87,23 +84,28 @@ static void on_tasks_end(void *user, const struct det_error *error)
     news->tasks = NULL;
 }
 
+static void follow_new(struct up *up, struct up_request *request, void *arguments)
+{
+    (void)arguments;
+    up_follow_events(up, request, UP_NEW_EVENTS, true);
+}
+
 static void follow_tasks(struct api_news *news)
 {
     if (news->tasks || !news->task_count)
         return;
-    news->tasks = stream_open(&(struct stream_options){
+    news->tasks = request_stream_open(&(struct request_stream_options){
         .api = news->api,
-        .verb = "events",
-        .arguments_take = json_pack("{s:b, s:b}", "follow", 1, "new", 1),
+        .run = follow_new,
         .on_part = on_task,
         .on_end = on_tasks_end,
         .user = news,
     });
 }
 
-/* How `up` is. */
+/* The status of the daemon. */
 
-/* It is old when the next one comes. */
+/* Without subscribers the status is not kept current. */
 static void forget_status(struct api_news *news)
 {
     if (news->status)
@@ -117,12 +119,12 @@ static void take_status(struct api_news *news, char *status_take)
     news->status = status_take;
     DET_LIST_EACH(node, &news->listeners)
     {
-        tell_status(news, DET_CONTAINER(node, struct api_listener, node));
+        send_status(news, DET_CONTAINER(node, struct api_listener, node));
     }
 }
 
-/* Nobody may listen by now. */
-static void end_look(void *argument)
+/* All subscribers may have left. */
+static void end_check(void *argument)
 {
     struct api_news *news = argument;
     const struct det_json_writer *seen = &news->seen;
@@ -136,27 +138,28 @@ static void end_look(void *argument)
         take_status(news, copy);
     }
     det_json_writer_deinit(&news->seen);
+    det_assert(news->is_looking && news->api->streams > 0);
     news->is_looking = false;
     news->api->streams--;
 }
 
-/* On the loop of `up`. What of its status is news: the rest are figures, which change all the
- * time. */
-static void look_at_daemon(void *argument)
+/* On the daemon's loop. Writes only the parts of the status that are events; the others are figures
+ * that change all the time. */
+static void inspect_daemon(void *argument)
 {
     struct api_news *news = argument;
     struct det_json_writer *json = &news->seen;
-    char away[UP_AWAY_TEXT];
+    char unreachable[UP_UNREACHABLE_TEXT];
 
     det_json_open(json, NULL, '{');
     det_json_text(json, "state", up_state_name(news->api->up));
-    if (up_store_is_away(news->api->up, away))
-        det_json_bytes(json, "away", away, strlen(away));
+    if (up_store_is_unreachable(news->api->up, unreachable))
+        det_json_bytes(json, "away", unreachable, strlen(unreachable));
     else
         det_json_null(json, "away");
     det_json_close(json, '}');
-    news->look = (struct det_post){ .run = end_look, .argument = news };
-    det_loop_post(news->api->loop, &news->look);
+    news->status_post = (struct det_post){ .run = end_check, .argument = news };
+    det_loop_post(news->api->loop, &news->status_post);
 }
 
 static void ask_status(struct api_news *news)
@@ -166,11 +169,11 @@ static void ask_status(struct api_news *news)
     news->is_looking = true;
     news->api->streams++;
     det_json_writer_init(&news->seen, news->api->allocator);
-    news->look = (struct det_post){ .run = look_at_daemon, .argument = news };
-    det_loop_post(news->api->up->loop, &news->look);
+    news->status_post = (struct det_post){ .run = inspect_daemon, .argument = news };
+    up_post(news->api->up, &news->status_post);
 }
 
-/* The interface. */
+/* Public functions. */
 
 void api_news_init(struct api_news *news, struct api *api, size_t room)
 {
@@ -180,17 +183,18 @@ void api_news_init(struct api_news *news, struct api *api, size_t room)
 
 void api_news_join(struct api_news *news, struct api_listener *listener)
 {
+    det_assert(det_list_is_empty(&listener->node) && listener->feed);
     det_list_append(&news->listeners, &listener->node);
     news->task_count += listener->wants_tasks;
     if (news->status)
-        tell_status(news, listener);
-    api_news_look(news);
+        send_status(news, listener);
+    api_news_refresh(news);
 }
 
-static void cancel(struct stream **stream)
+static void cancel_stream(struct request_stream **stream)
 {
     if (*stream)
-        stream_cancel(*stream);
+        request_stream_cancel(*stream);
     *stream = NULL;
 }
 
@@ -199,23 +203,24 @@ void api_news_leave(struct api_news *news, struct api_listener *listener)
     if (det_list_is_empty(&listener->node))
         return;
     det_list_remove(&listener->node);
+    det_assert(news->task_count >= listener->wants_tasks);
     news->task_count -= listener->wants_tasks;
     if (!news->task_count)
-        cancel(&news->tasks);
+        cancel_stream(&news->tasks);
     if (det_list_is_empty(&news->listeners))
         forget_status(news);
 }
 
-void api_news_look(struct api_news *news)
+void api_news_refresh(struct api_news *news)
 {
-    tell_status_again(news);
+    send_status_again(news);
     follow_tasks(news);
     ask_status(news);
 }
 
 void api_news_end(struct api_news *news)
 {
-    cancel(&news->tasks);
+    cancel_stream(&news->tasks);
 }
 
 void api_news_deinit(struct api_news *news)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* log_pages.c - the log of the store: all starts and events, page by page. */
+/* log_pages.c - pages of the log: all starts and events of the store. */
 #include <detent/tool/machine.h>
 #include <detent/tool/store.h>
 
@@ -12,10 +12,10 @@
 #include "api/api_internal.h"
 #include "base/memory.h"
 
-/* Rows that a page looks at when filters leave most of them out. */
+/* Rows that are read for one page, if filters skip most of them. */
 #define BUDGET 50000
 
-/* The record that the payload of a row is of; NULL: not known. */
+/* Returns the record of the payload of a row; NULL: unknown. */
 static const struct det_record *record_of(
     struct api_reader *reader, const struct det_store_logged *row)
 {
@@ -30,7 +30,7 @@ static const struct det_record *record_of(
     return event < 0 ? NULL : det_machine_payload(machine, (unsigned)event);
 }
 
-static void put_payload(
+static void write_payload(
     struct det_json_writer *json, struct api_reader *reader, const struct det_store_logged *row)
 {
     const struct det_allocator *allocator = json->text.allocator;
@@ -71,7 +71,7 @@ void api_log_line(
     }
     if (row->trace)
         det_json_text(json, "traceparent", det_trace_format(row->trace, trace));
-    put_payload(json, reader, row);
+    write_payload(json, reader, row);
     det_json_close(json, '}');
 }
 
@@ -85,7 +85,7 @@ static int take_row(void *context, const struct det_store_logged *row)
 {
     struct page *page = context;
 
-    /* Rows that share a position are not parted. */
+    /* Rows that share a position are not separated. */
     if (api_page_is_full(page->call) && row->position != page->last)
         return 1;
     page->last = row->position;
@@ -114,9 +114,10 @@ static bool read_query(struct api_call *call, struct det_store_log_query *query)
     return true;
 }
 
-/* Whether there may be more: backwards until the beginning, forwards as long as pages are full or
- * their budget ended. */
-static bool goes_on(const struct det_store_log_query *query, const struct page *page, uint64_t next)
+/* Returns true if there may be more rows: backwards until the start of the log; forwards after a
+ * full page or a used-up budget. */
+static bool has_more(
+    const struct det_store_log_query *query, const struct page *page, uint64_t next)
 {
     if (api_page_is_full(page->call))
         return next > 0;
@@ -140,7 +141,7 @@ void api_list_log(struct api_call *call)
     r = det_store_log(call->reader->store.store, &query, take_row, &page, &next);
     if (r > 0)
         next = page.last;
-    is_cut = r >= 0 && goes_on(&query, &page, next);
+    is_cut = r >= 0 && has_more(&query, &page, next);
     det_json_close(&call->json, ']');
     if (is_cut)
         det_json_number(&call->json, "next", next);
@@ -149,7 +150,8 @@ void api_list_log(struct api_call *call)
     det_json_number(&call->json, "position", next);
     det_json_close(&call->json, '}');
     if (r == DET_ERR_BUSY)
-        api_fail(call, r, "transactions are under way: where the log ends is not known; try again");
+        api_fail(
+            call, r, "the end of the log is unknown while transactions are in progress; retry");
     else if (r < 0)
         api_fail(call, r, "%s", det_error_text(r));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* log_reader.c - reads pages of the log: the shared tail in a lane of its own, and those of one who
- * catches up among the reads. */
+/* log_reader.c - reads pages of the log: the shared tail in its own lane, pages for single
+ * subscribers in the lane of reads. */
 #include <detent/tool/store.h>
 
 #include "api/log_reader.h"
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "api/log_pages.h"
+#include "base/assert.h"
 #include "base/memory.h"
 
 void api_row_free(const struct api *api, struct api_row *row)
@@ -57,7 +58,7 @@ static struct api_row *make_row(
     return row;
 }
 
-/* On the pool. */
+/* In a lane. */
 
 struct taking {
     struct api_page *page;
@@ -72,6 +73,11 @@ static int take_row(void *context, const struct det_store_logged *logged)
 
     if (!row)
         return DET_ERR_NO_MEMORY;
+    /* A damaged file may have rows that are not in the order of their positions. */
+    if (page->count ? row->position < page->next : row->position <= page->query.after) {
+        api_row_free(page->api, row);
+        return DET_ERR_CORRUPT;
+    }
     if (page->count && page->size + row->size > page->bytes && row->position != page->next) {
         api_row_free(page->api, row);
         return 1;
@@ -89,7 +95,7 @@ static int take_last(void *context, const struct det_store_logged *logged)
     return 0;
 }
 
-/* Where the log ends: reading backwards begins with the last row that is final. */
+/* Finds the end of the log: reading backwards begins with the last row that is final. */
 static int find_end(struct api_reader *reader, uint64_t *ret)
 {
     static const struct det_store_log_query newest = { .is_backward = true,
@@ -101,7 +107,7 @@ static int find_end(struct api_reader *reader, uint64_t *ret)
     return det_store_log(reader->store.store, &newest, take_last, ret, &next);
 }
 
-/* Where it goes on is behind the last row that it has taken, or where the store says. */
+/* The page continues after the last row taken, or where the store says. */
 static int read_rows(struct taking *taking)
 {
     struct api_page *page = taking->page;
@@ -114,7 +120,7 @@ static int read_rows(struct taking *taking)
     return r < 0 ? r : 0;
 }
 
-static void run(void *argument)
+static void run_page(void *argument)
 {
     struct api_page *page = argument;
     struct api *api = page->api;
@@ -135,7 +141,8 @@ static void run(void *argument)
 
 void api_page_read(struct api_page *page, void (*done)(void *argument))
 {
-    page->job = (struct api_lane_job){ .run = run, .done = done, .argument = page };
+    det_assert(page->bytes > 0 && page->query.limit > 0 && page->count == 0);
+    page->job = (struct api_lane_job){ .run = run_page, .done = done, .argument = page };
     det_list_init(&page->rows);
     api_lane_submit(page->api, page->subscriber ? API_READS : API_TAIL, &page->job);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* log_reader.h - a page of the log, read on the pool, as text for readers of events. */
+/* log_reader.h - reads a page of the log in a lane, as text of Server-Sent Events. */
 #ifndef DET_API_LOG_READER_H
 #define DET_API_LOG_READER_H
 
@@ -14,28 +14,28 @@ struct api_row {
     struct det_list node;
     uint64_t position;
     size_t size, memory;
-    const char *machine, *id; /* behind the text */
-    char text[];              /* as it is sent */
+    const char *machine, *id; /* stored after `text` */
+    char text[];              /* as sent */
 };
 
 struct api_page {
     struct api_lane_job job;
     struct api *api;
-    struct det_store_log_query query; /* its texts stay */
-    size_t bytes;                     /* it ends before a row that would make it longer */
-    bool is_first;                    /* only looks where the log ends */
-    bool is_probe;                    /* of a reader: only whether there is a row */
-    void *events, *subscriber;        /* of who asks */
-    /* Written before it is done. */
+    struct det_store_log_query query; /* its texts must outlive the page */
+    size_t bytes;                     /* limit of `size`; a first larger row is included */
+    bool is_first;                    /* only finds the end of the log */
+    bool is_probe;                    /* only finds out whether a row exists */
+    void *events, *subscriber;        /* of the requester */
+    /* Results. */
     struct det_list rows;
     size_t count, size;
     uint64_t next;
-    bool is_full; /* there may be more at once */
+    bool is_full; /* more rows may be available */
     int result;
-    bool is_shared; /* others write to the store, too */
+    bool is_shared; /* other processes may write to the store */
 };
 
-/* On the http thread; `done` runs there too, with the page. */
+/* Reads the page and calls `done` with it. Both on the http thread. */
 void api_page_read(struct api_page *page, void (*done)(void *argument));
 void api_row_free(const struct api *api, struct api_row *row);
 void api_rows_free(const struct api *api, struct det_list *rows);

@@ -1,258 +1,178 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* long_calls.c - calls that may be answered late: when a task, a group, a job or all of `up` has
- * come to its end, or when a reload is done. http.limits.request_time does not hold for them; a
- * call whose client goes away is given up.
+/* long_calls.c - orders and reloads. The answer may come late: when a task, a group or all tasks
+ * have ended, or when a reload is done. http.limits.request_time does not apply.
  *
- *     open --the verb has answered---------------> finished
- *       \--its client went away: cancelled-------> finished */
+ *     open --the daemon has answered------------> finished
+ *       \--the client disconnects: cancelled----> finished */
 #include <stdio.h>
 #include <string.h>
 
 #include "api/api_internal.h"
-#include "api/stream_feed.h"
-#include "api/verb_stream.h"
+#include "api/request_stream.h"
+#include "base/assert.h"
+#include "daemon/reload.h"
+#include "daemon/tasks.h"
 
-#define FLAGS 2 /* of a body */
-
-struct waiting {
-    struct api_feed feed; /* first; of a submission that waits */
-    struct api_call *call;
-    struct stream *stream; /* NULL: it has ended */
-    bool is_feed;          /* the client gets events */
-    bool shall_feed;       /* from the first part on */
-    bool is_submission;
+/* A request to the daemon, in the arena of the stream, which may outlive the call. */
+struct wanted {
+    struct up_order order;
+    struct up_reload_order reload;
+    bool is_reload;
 };
 
-static void on_gone(void *user)
-{
-    struct waiting *waiting = user;
-    struct api_call *call = waiting->call;
+/* A call that the daemon answers late. */
+struct late_call {
+    struct api_call *call;
+    struct request_stream *stream; /* NULL: it has ended */
+    const struct wanted *wanted;   /* while there is a stream */
+};
 
-    stream_cancel(waiting->stream);
-    call->exchange = NULL;
-    if (call->deed)
-        call->deed->outcome = AUDIT_UNKNOWN;
-    api_fail(call, DET_ERR_CANCELLED, "the client went away");
-    api_finish(call);
+static void run_wanted(struct up *up, struct up_request *request, void *arguments)
+{
+    struct wanted *wanted = arguments;
+
+    if (wanted->is_reload)
+        up_order_reload(up, request, &wanted->reload);
+    else
+        up_give_order(up, request, &wanted->order);
 }
 
-/* The feed of a submission. */
-
-static void on_drained(struct api_feed *feed)
+static size_t take_answer(void *user, const char *text, size_t size)
 {
-    (void)feed;
-}
+    struct late_call *late = user;
 
-static void on_over(struct api_feed *feed)
-{
-    struct waiting *waiting = (struct waiting *)(void *)feed;
-
-    if (waiting->stream)
-        stream_cancel(waiting->stream);
-    api_finish(waiting->call);
-}
-
-static const struct api_feed_ops feed_ops = { on_drained, on_over };
-
-/* The first part says that the job was taken: from here on it is a stream. */
-static void take_event(struct waiting *waiting, const char *text, size_t size)
-{
-    struct api_call *call = waiting->call;
-    const char *name = waiting->is_feed ? "end" : "submitted";
-
-    if (!waiting->is_feed) {
-        waiting->is_feed = api_feed_begin(&waiting->feed, call, &feed_ops);
-        if (!waiting->is_feed) {
-            stream_cancel(waiting->stream);
-            api_finish(call);
-            return;
-        }
-    }
-    (void)api_feed_tell(&waiting->feed, name, text, size);
-}
-
-static size_t on_part(void *user, const char *text, size_t size)
-{
-    struct waiting *waiting = user;
-    struct api_call *call = waiting->call;
-
-    if (waiting->shall_feed) {
-        take_event(waiting, text, size);
-        return 0;
-    }
-    /* A file that is refused is an answer like any other. */
-    if (call->route->run == api_reload && call->deed && strstr(text, "\"is_right\":false"))
-        call->deed->code = det_error_name(DET_ERR_INVALID);
-    if (waiting->is_submission)
-        call->status = strstr(text, "\"state\":\"") ? 200 : 201;
-    det_json_raw(&call->json, NULL, text, size);
+    det_json_raw(&late->call->json, NULL, text, size);
     return 0;
 }
 
-static void end_feed(struct waiting *waiting, const struct det_error *error)
+/* A refused detent.yaml is a regular answer, but a failure in the audit log. */
+static void take_answer_end(void *user, const struct det_error *error)
 {
-    struct det_json_writer *json = &waiting->call->aside;
+    struct late_call *late = user;
+    struct api_call *call = late->call;
 
-    if (error->code < 0) {
-        det_json_open(json, NULL, '{');
-        api_error_line(api_error_reader(waiting->call), json, error->code, error);
-        det_json_close(json, '}');
-        if (det_buffer_status(&json->text) == 0)
-            (void)api_feed_tell(
-                &waiting->feed, "error", det_buffer_text(&json->text), json->text.size);
-    }
-    api_feed_end(&waiting->feed);
-}
-
-static void on_end(void *user, const struct det_error *error)
-{
-    struct waiting *waiting = user;
-    struct api_call *call = waiting->call;
-
-    waiting->stream = NULL;
-    if (waiting->is_feed) {
-        end_feed(waiting, error);
-        return;
-    }
+    det_assert(late->stream && late->wanted);
     if (error->code < 0)
         api_fail_with(call, error->code, error);
+    else if (late->wanted->is_reload && late->wanted->reload.outcome != RELOAD_DONE && call->action)
+        call->action->code = det_error_name(reload_outcome_error(late->wanted->reload.outcome));
+    late->stream = NULL;
     api_finish(call);
 }
 
-static void ask(struct api_call *call, const char *verb, json_t *arguments_take, bool shall_feed)
+static void on_client_gone(void *user)
 {
-    struct waiting *waiting = det_arena_alloc(&call->arena, sizeof *waiting);
+    struct late_call *late = user;
+    struct api_call *call = late->call;
 
-    if (waiting) {
-        *waiting = (struct waiting){ .call = call,
-                                     .shall_feed = shall_feed,
-                                     .is_submission = strcmp(verb, "submit") == 0 };
-        waiting->stream = stream_open(&(struct stream_options){ .api = call->api,
-                                                                .verb = verb,
-                                                                .arguments_take = arguments_take,
-                                                                .on_part = on_part,
-                                                                .on_end = on_end,
-                                                                .user = waiting });
-    } else {
-        json_decref(arguments_take);
+    det_assert(late->stream && call->exchange);
+    request_stream_cancel(late->stream);
+    call->exchange = NULL;
+    if (call->action)
+        call->action->outcome = AUDIT_UNKNOWN;
+    api_fail(call, DET_ERR_CANCELLED, "the client has disconnected");
+    api_finish(call);
+}
+
+static struct request_stream *open_request(
+    struct late_call *late, struct det_arena *arena_take, struct wanted *wanted)
+{
+    late->wanted = wanted;
+    return request_stream_open(&(struct request_stream_options){ .api = late->call->api,
+                                                                 .run = run_wanted,
+                                                                 .arguments = wanted,
+                                                                 .arena_take = *arena_take,
+                                                                 .on_part = take_answer,
+                                                                 .on_end = take_answer_end,
+                                                                 .user = late });
+}
+
+static void ask_daemon(struct api_call *call, const struct wanted *asked)
+{
+    struct late_call *late = det_arena_alloc(&call->arena, sizeof *late);
+    struct wanted *wanted;
+    struct det_arena arena;
+
+    det_arena_init(&arena, call->api->allocator);
+    wanted = det_arena_alloc(&arena, sizeof *wanted);
+    if (wanted) {
+        *wanted = *asked;
+        if (asked->order.name)
+            wanted->order.name = det_arena_copy(&arena, asked->order.name);
     }
-    if (!waiting || !waiting->stream) {
-        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (late && wanted && !wanted->order.name == !asked->order.name) {
+        *late = (struct late_call){ .call = call };
+        late->stream = open_request(late, &arena, wanted);
+    } else {
+        det_arena_deinit(&arena);
+    }
+    if (!late || !late->stream) {
+        api_fail(call, DET_ERR_NO_MEMORY, "out of memory");
         api_finish(call);
         return;
     }
     api_call_streams(call);
-    http_keep(call->exchange, on_gone, NULL, waiting);
+    http_keep(call->exchange, on_client_gone, NULL, late);
 }
 
-/* Bodies. */
-
-static bool put(json_t *arguments, const char *key, json_t *value_take)
+/* Returns an optional boolean member; false if missing. */
+static bool body_flag(struct det_json_object *members, const char *key)
 {
-    return json_object_set_new(arguments, key, value_take) == 0;
+    return det_json_object_find(members, key) && det_json_object_bool(members, key);
 }
 
-/* Members of the body that are booleans. */
-static bool read_flags(struct api_call *call, const char *const *keys, json_t *arguments)
+static void ask_order(struct api_call *call, const struct up_order *given)
 {
-    struct det_json_object *members;
-    bool has_room = true;
-    char all[32] = "";
+    struct wanted wanted = { .order = *given };
+    bool may_purge = given->name && given->kind == UP_ORDER_STOP;
+    struct det_json_object *members = api_body(call, may_purge ? "wait purge" : "wait");
 
-    for (size_t i = 0; i < FLAGS && keys[i]; i++)
-        (void)snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? " " : "", keys[i]);
-    members = api_body(call, all);
-    for (size_t i = 0; members && has_room && i < FLAGS && keys[i]; i++) {
-        if (det_json_object_find(members, keys[i]))
-            has_room =
-                put(arguments, keys[i], json_boolean(det_json_object_bool(members, keys[i])));
+    if (members) {
+        wanted.order.waits = body_flag(members, "wait");
+        wanted.order.purges = body_flag(members, "purge");
     }
-    return members && has_room && api_body_is_right(call, members);
-}
-
-static void ask_with_flags(
-    struct api_call *call, const char *verb, const char *name, const char *const keys[FLAGS])
-{
-    json_t *arguments = json_object();
-
-    if (!read_flags(call, keys, arguments) ||
-        (name && !put(arguments, "name", json_string(name)))) {
-        json_decref(arguments);
-        if (!call->status)
-            api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (members && api_body_is_right(call, members))
+        ask_daemon(call, &wanted);
+    else
         api_finish(call);
-        return;
-    }
-    ask(call, verb, arguments, false);
+}
+
+/* The route permits no other words. */
+static enum up_order_kind order_kind(const char *word)
+{
+    if (strcmp(word, "restart") == 0)
+        return UP_ORDER_RESTART;
+    return strcmp(word, "stop") == 0 ? UP_ORDER_STOP : UP_ORDER_DRAIN;
 }
 
 void api_order(struct api_call *call)
 {
-    bool is_stop = strcmp(call->parameters[1], "stop") == 0;
-
-    ask_with_flags(
-        call, call->parameters[1], call->parameters[0],
-        (const char *const[FLAGS]){ "wait", is_stop ? "purge" : NULL });
+    ask_order(
+        call,
+        &(struct up_order){ .kind = order_kind(call->parameters[1]), .name = call->parameters[0] });
 }
 
 void api_stop_all(struct api_call *call)
 {
-    ask_with_flags(call, "stop", NULL, (const char *const[FLAGS]){ "wait" });
+    ask_order(call, &(struct up_order){ .kind = UP_ORDER_STOP });
 }
 
 void api_drain_all(struct api_call *call)
 {
-    ask_with_flags(call, "drain", NULL, (const char *const[FLAGS]){ "wait" });
+    ask_order(call, &(struct up_order){ .kind = UP_ORDER_DRAIN });
 }
 
 void api_reload(struct api_call *call)
 {
-    ask_with_flags(call, "reload", NULL, (const char *const[FLAGS]){ "plan" });
-}
+    struct wanted wanted = { .is_reload = true };
+    struct det_json_object *members = api_body(call, "plan");
 
-/* A small tree does no harm. */
-static json_t *read_tree(struct api_call *call)
-{
-    json_error_t error;
-    json_t *body = json_loadb(call->body.data, call->body.size, JSON_REJECT_DUPLICATES, &error);
-
-    if (json_is_object(body))
-        return body;
-    json_decref(body);
-    api_fail(call, DET_ERR_MALFORMED, "the body is not a JSON object: %.120s", error.text);
-    return NULL;
-}
-
-/* The key stands in the header: a durable slot keeps it as the name of the job. */
-void api_submit(struct api_call *call)
-{
-    json_t *body = read_tree(call), *value;
-    bool shall_wait = json_is_true(json_object_get(body, "wait"));
-    const char *slot = call->parameters[0]; /* NULL: one of its own */
-    const char *key;
-
-    json_object_foreach(body, key, value)
-    {
-        if (!api_is_listed(
-                "run name admission folder environment timeout_ns retries new_slot wait",
-                det_view_text(key)))
-            api_fail(call, DET_ERR_UNKNOWN_FIELD, "a submission has no '%.60s'", key);
-    }
-    if (!call->status && ((slot && !put(body, "slot", json_string(slot))) ||
-                          (call->key && !put(body, "key", json_string(call->key)))))
-        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
-    if (call->status) {
-        json_decref(body);
+    if (members)
+        wanted.reload.is_plan = body_flag(members, "plan");
+    if (members && api_body_is_right(call, members))
+        ask_daemon(call, &wanted);
+    else
         api_finish(call);
-        return;
-    }
-    ask(call, "submit", body, shall_wait);
-}
-
-/* Its slot has its name, and nobody else is in it. */
-void api_submit_alone(struct api_call *call)
-{
-    api_submit(call);
 }

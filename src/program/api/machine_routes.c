@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* machine_routes.c - definitions as data and as drawings, and runs of instances drawn into them. */
+/* machine_routes.c - definitions as JSON and as diagrams; traces and diagrams of instances. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "daemon/machines.h"
 #include "testing/trace_file.h"
 
-/* The spec that the reader has of a machine, which it serves by now. */
+/* The spec of a machine that the reader has loaded. */
 static struct det_spec *spec_of(const struct api_call *call, const char *name)
 {
     struct store_machine *machine = call->reader->store.machines;
@@ -37,7 +37,7 @@ static const char *severity_name(enum det_severity severity)
     return "error";
 }
 
-static void put_findings(struct det_json_writer *json, const struct det_spec *spec)
+static void write_findings(struct det_json_writer *json, const struct det_spec *spec)
 {
     const struct det_diagnostics *findings = det_spec_diagnostics(spec);
 
@@ -57,22 +57,22 @@ static void put_findings(struct det_json_writer *json, const struct det_spec *sp
     det_json_close(json, ']');
 }
 
-static void put_definition(
+static void write_definition(
     struct det_json_writer *json, const char *key, struct det_spec *spec,
     const struct det_spec *served)
 {
     det_json_open(json, key, '{');
     gen_json(json, spec);
     det_json_bool(json, "served", served != NULL);
-    put_findings(json, served ? served : spec);
+    write_findings(json, served ? served : spec);
     det_json_close(json, '}');
 }
 
-/* The findings are those of the file, where it is served: what the store keeps is written anew, and
- * has other lines. */
+/* Findings of a served machine are those of its file: the store keeps a formatted spec with other
+ * line numbers. */
 void api_get_machine(struct api_call *call)
 {
-    const struct up_machines *machines = call->api->up->machines;
+    const struct up_machines *machines = up_machines(call->api->up);
     const char *name = call->parameters[0];
     const struct det_spec *served;
     struct det_machine *machine;
@@ -82,10 +82,10 @@ void api_get_machine(struct api_call *call)
         return;
     stored = spec_of(call, name);
     served = machines ? up_machines_spec(machines, name) : NULL;
-    put_definition(&call->json, NULL, stored, served);
+    write_definition(&call->json, NULL, stored, served);
 }
 
-/* Drawings. */
+/* Diagrams. */
 
 enum format { FORMAT_MERMAID, FORMAT_DOT, FORMAT_SVG };
 
@@ -102,11 +102,11 @@ static bool read_format(struct api_call *call, enum format *ret)
         }
     }
     if (text)
-        api_fail(call, DET_ERR_INVALID, "'format' is mermaid, dot or svg");
+        api_fail(call, DET_ERR_INVALID, "'format' must be mermaid, dot or svg");
     return !text;
 }
 
-static void put_drawing(struct api_call *call, enum format format, const char *text, size_t size)
+static void write_drawing(struct api_call *call, enum format format, const char *text, size_t size)
 {
     static const char *const types[] = { "text/vnd.mermaid; charset=utf-8",
                                          "text/vnd.graphviz; charset=utf-8", "image/svg+xml" };
@@ -120,13 +120,12 @@ static void put_drawing(struct api_call *call, enum format format, const char *t
     if (code == CLI_NOT_FOUND)
         api_fail(
             call, DET_ERR_UNSUPPORTED,
-            "the program 'dot' is not there: install the package graphviz, or ask for another "
-            "format");
+            "the program 'dot' is missing: install graphviz, or request another format");
     else if (code != CLI_OK)
         api_fail_reader(call, code);
 }
 
-static void draw(
+static void write_diagram(
     struct api_call *call, const struct det_machine *machine, const struct det_draw_trace *trace,
     enum format format)
 {
@@ -145,7 +144,7 @@ static void draw(
     if (size < 0)
         api_fail_with(call, (int)size, &error);
     else
-        put_drawing(call, format, text, (size_t)size);
+        write_drawing(call, format, text, (size_t)size);
 }
 
 void api_get_diagram(struct api_call *call)
@@ -155,10 +154,10 @@ void api_get_diagram(struct api_call *call)
 
     if (read_format(call, &format) && api_reader_take(call) &&
         api_reader_machine(call, call->parameters[0], &machine))
-        draw(call, machine, NULL, format);
+        write_diagram(call, machine, NULL, format);
 }
 
-/* Runs. */
+/* Traces. */
 
 struct run {
     struct api_call *call;
@@ -167,7 +166,7 @@ struct run {
     struct cli_trace_writer writer;
 };
 
-/* A stop by hand has no event and is no step. */
+/* A cancel has no event and is not a step. */
 static int take_step(void *context, const struct det_store_event *row)
 {
     struct run *run = context;
@@ -259,7 +258,7 @@ void api_get_instance_diagram(struct api_call *call)
             .step_count = run.steps.size / sizeof *steps,
         };
 
-        draw(call, instance.machine, &trace, format);
+        write_diagram(call, instance.machine, &trace, format);
     }
     close_run(&run);
     instance_close(&instance);
@@ -267,7 +266,7 @@ void api_get_instance_diagram(struct api_call *call)
         api_fail(call, r, "%s", det_error_text(r));
 }
 
-/* A definition that nobody serves. */
+/* Checking a definition without storing it. */
 
 static void write_dot(struct api_call *call, const struct det_machine *machine)
 {
@@ -291,19 +290,19 @@ void api_check_definition(struct api_call *call)
     if (!members || !api_body_is_right(call, members))
         return;
     if (det_spec_read("definition.fsm", text, strlen(text), &options, &spec) < 0) {
-        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+        api_fail(call, DET_ERR_NO_MEMORY, "out of memory");
         return;
     }
     machine = det_spec_machine(spec);
     det_json_open(&call->json, NULL, '{');
     if (machine) {
-        put_definition(&call->json, "machine", spec, NULL);
+        write_definition(&call->json, "machine", spec, NULL);
         write_dot(call, machine);
     } else {
         det_json_text(&call->json, "machine", NULL);
         det_json_text(&call->json, "dot", NULL);
     }
-    put_findings(&call->json, spec);
+    write_findings(&call->json, spec);
     det_json_close(&call->json, '}');
     det_spec_close(spec);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* overview.c - all at one sight: what runs, how fast, and what does not go on by itself.
+/* overview.c - the overview: what runs, rates, and what is stuck until someone acts.
  *
- *     loop of `up`: status --> tree --> slots --> workers
- *     pool:                                           \--> counts, dead letters --> answer */
+ *     http thread:    rates
+ *     daemon's loop:    \--> status, tasks --> slots --> workers
+ *     lane:                                               \--> counts, dead letters --> answer */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,29 +14,31 @@
 #include "base/text.h"
 #include "daemon/lookups.h"
 #include "daemon/machines.h"
+#include "daemon/slots.h"
 #include "daemon/task_json.h"
+#include "daemon/worker_totals.h"
 
 #define STUCK_MAX 50
 #define IDS_MAX   3
-/* As many instances with dead letters are read of one machine. */
+/* Limit of instances with dead letters that are read, per machine. */
 #define DEAD_READ_MAX 200
 
-/* What does not go on by itself: one line for all that have the same name and the same reason. */
+/* Something stuck; dead letters with the same name and reason are one group. */
 struct stuck {
-    struct stuck *next; /* of dead letters */
+    struct stuck *next; /* next group of dead letters */
     const char *about, *name, *machine, *why;
     const char *ids[IDS_MAX]; /* the first instances */
     size_t id_count;
     uint64_t count;
 };
 
-/* What is collected on the way. */
+/* Collected while the answer is written. */
 struct overview {
     struct det_json_writer *stuck; /* elements of an array, the first STUCK_MAX */
     size_t shown;
-    uint64_t total;        /* how many do not go on by themselves, dead letters apart */
+    uint64_t total;        /* number stuck, without dead letters */
     struct stuck *letters; /* dead letters by machine, name and reason, the newest group first */
-    uint64_t letter_count; /* those in `letters` */
+    uint64_t letter_count; /* number in `letters` */
     size_t group_count;    /* groups of `letters` */
     size_t dead_left;      /* instances of this machine that may still be read */
     bool is_capped;        /* a machine has more than DEAD_READ_MAX */
@@ -68,11 +71,6 @@ static void add_one(struct overview *overview, const char *about, const char *na
     write_stuck(overview, &(struct stuck){ .about = about, .name = name, .why = why, .count = 1 });
 }
 
-static const char *text_of(json_t *object, const char *key)
-{
-    return json_string_value(json_object_get(object, key));
-}
-
 static bool is_one_of(const char *word, const char *const *words)
 {
     while (*words && strcmp(*words, word) != 0)
@@ -80,8 +78,9 @@ static bool is_one_of(const char *word, const char *const *words)
     return *words;
 }
 
-/* Tasks that are not well; those that rest or wait for others as they should are. */
-static bool judge_task(struct overview *overview, const struct det_task_info *task)
+/* True if the task is to be listed: it is stuck or has failed lately. */
+static bool check_task(
+    const struct up *up, struct overview *overview, const struct det_task_info *task)
 {
     static const char *const bad[] = { "failed", "backoff", "stuck", "rejected", NULL };
     const char *reason = task->reason && *task->reason ? task->reason : task->state;
@@ -90,8 +89,8 @@ static bool judge_task(struct overview *overview, const struct det_task_info *ta
         add_one(overview, "task", task->name, reason);
         return true;
     }
-    if (strcmp(task->state, "held") == 0 && task->waits_for && strstr(task->waits_for, "failed")) {
-        add_one(overview, "task", task->name, task->waits_for);
+    if (up_waits_for_failure(up, task)) {
+        add_one(overview, "task", task->name, task->waits_for ? task->waits_for : task->state);
         return true;
     }
     return task->failures > 0;
@@ -102,7 +101,7 @@ static int take_group(void *user, const struct det_task_group_info *group)
     if (strcmp(group->state, "failed") == 0)
         add_one(
             user, "group", group->name,
-            group->reason && *group->reason ? group->reason : "it has failed");
+            group->reason && *group->reason ? group->reason : "the group has failed");
     return 0;
 }
 
@@ -110,7 +109,7 @@ static int take_task(void *user, const struct det_task_info *task)
 {
     struct api_call *call = user;
 
-    if (!judge_task(call->own, task))
+    if (!check_task(call->api->up, call->own, task))
         return 0;
     det_json_open(&call->json, NULL, '{');
     up_write_task(&call->json, task);
@@ -118,13 +117,13 @@ static int take_task(void *user, const struct det_task_info *task)
     return 0;
 }
 
-/* On the loop of `up`. */
+/* On the daemon's loop. */
 static void write_tasks(struct up *up, struct api_call *call)
 {
     int r;
 
     det_json_open(&call->json, "tasks", '[');
-    r = det_tasks_each_group(up->tasks, take_group, call->own);
+    r = det_tasks_each_group(up_tasks_supervisor(up), take_group, call->own);
     if (r == 0)
         r = up_each_task(up, take_task, call);
     det_json_close(&call->json, ']');
@@ -132,46 +131,44 @@ static void write_tasks(struct up *up, struct api_call *call)
         api_fail(call, r, "%s", det_error_text(r));
 }
 
-static void write_status(struct up *up, struct api_call *call)
+static void write_status_and_tasks(struct up *up, struct api_call *call)
 {
-    det_json_open(&call->json, NULL, '{');
     up_write_status(up, &call->json, "status");
+    write_tasks(up, call);
 }
 
-static void write_slots(struct api_call *call, json_t *parts)
+static void check_slot(void *user, const struct det_slot_info *slot)
+{
+    if (slot->depth_max > 0 && slot->depth >= slot->depth_max)
+        add_one(user, "slot", slot->name, "its queue is full: further jobs are rejected");
+}
+
+static void list_slots(struct up *up, struct up_request *request, void *arguments)
+{
+    up_list_slots(up, request, &(struct up_slots_viewer){ .see = check_slot, .user = arguments });
+}
+
+static void write_workers(struct up *up, struct api_call *call)
 {
     struct overview *overview = call->own;
-    size_t i;
-    json_t *slot;
+    struct up_worker_totals totals;
 
-    json_array_foreach(parts, i, slot)
-    {
-        json_t *most = json_object_get(slot, "depth_max");
-
-        if (json_is_integer(most) && json_integer_value(most) > 0 &&
-            json_integer_value(json_object_get(slot, "depth")) >= json_integer_value(most))
-            add_one(overview, "slot", text_of(slot, "name"), "its queue is full: more is rejected");
+    if (up_total_workers(up, &call->arena, &totals) < 0) {
+        api_fail(call, DET_ERR_NO_MEMORY, "out of memory");
+        return;
     }
-    api_put_json(call, "slots", parts);
+    for (size_t i = 0; i < totals.unwell_shown; i++)
+        write_stuck(
+            overview, &(struct stuck){ .about = "worker",
+                                       .name = totals.unwell[i].id,
+                                       .why = totals.unwell[i].why,
+                                       .count = 1 });
+    overview->total += totals.unwell_count;
+    up_write_worker_totals(&call->json, "workers", &totals);
 }
 
-static void write_workers(struct api_call *call, json_t *summary)
-{
-    struct overview *overview = call->own;
-    size_t i;
-    json_t *worker;
-
-    json_array_foreach(json_object_get(summary, "unwell"), i, worker) write_stuck(
-        overview, &(struct stuck){ .about = "worker",
-                                   .name = text_of(worker, "id"),
-                                   .why = text_of(worker, "why"),
-                                   .count = 1 });
-    overview->total += (uint64_t)json_integer_value(json_object_get(summary, "unwell_total"));
-    api_put_json(call, "workers", json_object_get(summary, "workers"));
-}
-
-/* The group of a dead letter; a new one where there is none. NULL: no memory. Machines come one
- * after the other, so its groups are at the front. */
+/* Finds or creates the group of a dead letter. NULL: no memory. Machines are read one after the
+ * other, so the groups of this one are at the front. */
 static struct stuck *find_group(
     struct api_call *call, const char *machine, const char *name, const char *why)
 {
@@ -200,7 +197,7 @@ static struct stuck *find_group(
     return group;
 }
 
-/* An effect or a timer that was given up. */
+/* Adds an effect or timer that has exhausted its attempts. */
 static void add_letter(
     struct api_call *call, const struct instance *instance, const char *name, uint32_t attempts,
     const char *reason)
@@ -210,7 +207,7 @@ static void add_letter(
     struct stuck *group;
 
     snprintf(
-        why, sizeof why, "given up after %u attempt%s: %s", attempts, det_plural(attempts), reason);
+        why, sizeof why, "failed after %u attempt%s: %s", attempts, det_plural(attempts), reason);
     group = find_group(call, instance->machine->name, name, why);
     if (group && group->id_count < IDS_MAX &&
         (group->id_count == 0 || strcmp(group->ids[group->id_count - 1], instance->id) != 0)) {
@@ -224,7 +221,7 @@ static void add_letter(
     overview->letter_count++;
 }
 
-/* On the pool. */
+/* In a lane. */
 static int take_dead(void *context, struct det_machine *machine, const char *id)
 {
     struct api_call *call = context;
@@ -305,17 +302,17 @@ static void finish_overview(struct api_call *call)
     int code;
 
     det_json_open(json, "machines", '[');
-    if (call->api->address) {
+    if (call->api->source.address) {
         if (!api_reader_take(call) || !api_counts_write(call, NULL))
             return;
         code = cli_store_each(&call->reader->store, take_dead_of, call);
         if (code != CLI_OK)
-            add_one(overview, "store", "store", "it cannot be read");
+            add_one(overview, "store", "store", "the store cannot be read");
         if (!write_letters(call)) {
-            api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+            api_fail(call, DET_ERR_NO_MEMORY, "out of memory");
             return;
         }
-        /* A count may be half a second older than what was just seen. */
+        /* The count may be half a second older than the dead letters that were read. */
         counted = api_counts_dead(call->api);
         overview->total += counted > overview->letter_count ? counted : overview->letter_count;
     }
@@ -330,29 +327,23 @@ static void finish_overview(struct api_call *call)
     det_json_close(json, '}');
 }
 
-/* On the http thread: one question behind the other. */
+/* On the http thread. */
 
-static void take_workers(struct api_call *call, json_t *parts)
+static void defer_rest(struct api_call *call)
 {
-    write_workers(call, json_array_get(parts, 0));
     api_defer(call, finish_overview);
 }
 
-static void take_slots(struct api_call *call, json_t *parts)
+static void end_slots(struct api_call *call)
 {
-    write_slots(call, parts);
-    api_ask_further(call, "workers-summary", json_object(), take_workers);
+    det_json_close(&call->json, ']');
+    api_on_daemon(call, write_workers, defer_rest);
 }
 
 static void ask_slots(struct api_call *call)
 {
-    api_ask_further(call, "slots", json_object(), take_slots);
-}
-
-static void ask_tasks(struct api_call *call)
-{
-    api_write_rates(call);
-    api_on_daemon(call, write_tasks, ask_slots);
+    det_json_open(&call->json, "slots", '[');
+    api_request(call, list_slots, call->own, end_slots);
 }
 
 void api_get_overview(struct api_call *call)
@@ -360,11 +351,13 @@ void api_get_overview(struct api_call *call)
     struct overview *overview = det_arena_alloc(&call->arena, sizeof *overview);
 
     if (!overview) {
-        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+        api_fail(call, DET_ERR_NO_MEMORY, "out of memory");
         api_finish(call);
         return;
     }
     overview->stuck = &call->aside;
     call->own = overview;
-    api_on_daemon(call, write_status, ask_tasks);
+    det_json_open(&call->json, NULL, '{');
+    api_write_rates(call);
+    api_on_daemon(call, write_status_and_tasks, ask_slots);
 }

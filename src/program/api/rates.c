@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* rates.c - rates over time: totals are sampled every five seconds on the http thread, and the
- * differences are kept for a day in a ring of `up`, which outlives a reload.
+/* rates.c - rates over time: totals are sampled every five seconds on the http thread. Their
+ * differences are kept for a day in a ring of the daemon, which survives a reload.
  *
  *     ring: [ ... | newest | oldest | ... ]      `next` is the place of the next sample
  *                            ^ next              `taken` counts samples up to the ring's size */
@@ -14,8 +14,8 @@
 #include "daemon/machines.h"
 
 #define RATE_STEP   (5 * DET_SECOND)
-#define SHOWN_STEPS 12  /* of the overview: a minute */
-#define POINTS_MAX  360 /* of an answer: about as many as a screen has room for */
+#define SHOWN_STEPS 12  /* in the overview: a minute */
+#define POINTS_MAX  360 /* in an answer: about the width of a screen */
 #define SPAN_MIN    60  /* seconds */
 #define SPAN_MAX    (UP_RATE_STEPS * 5)
 
@@ -26,23 +26,23 @@ static void read_totals(const struct api *api, uint64_t totals[UP_RATES])
 {
     struct det_runtime_counts counts = { 0 };
 
-    if (api->state == API_SERVING && api->up->machines)
+    if (api->pause.state == API_SERVING && up_machines(api->up))
         det_runtime_counts(api_runtime(api), &counts);
     totals[0] = counts.transitions;
     totals[1] = counts.unhandled;
     totals[2] = counts.effects_failed;
-    totals[3] = atomic_load(&api->up->restarts);
+    totals[3] = up_tasks_restarts(api->up);
 }
 
 static void on_sample(void *argument)
 {
     struct api *api = argument;
-    struct up_rates *rates = &api->up->rates;
+    struct up_rates *rates = &up_api_place(api->up)->rates;
     uint64_t totals[UP_RATES];
 
     read_totals(api, totals);
     for (size_t i = 0; i < UP_RATES; i++) {
-        /* Machines that were opened anew count from the beginning. */
+        /* Reopened machines count from 0 again. */
         uint64_t step = totals[i] - (totals[i] < rates->last[i] ? 0 : rates->last[i]);
 
         rates->steps[i][rates->next] = step > UINT32_MAX ? UINT32_MAX : (uint32_t)step;
@@ -61,13 +61,14 @@ int api_rates_open(struct api *api)
     return det_loop_timer_set(api->loop, &api->rates_timer, det_loop_now(api->loop) + RATE_STEP);
 }
 
-/* How much happened in the sample `age` steps ago; 0 is the newest. */
+/* Returns the sample `age` steps ago; 0 is the newest. */
 static uint32_t step_at(const struct up_rates *rates, size_t rate, size_t age)
 {
     return rates->steps[rate][(rates->next + UP_RATE_STEPS - 1 - age) % UP_RATE_STEPS];
 }
 
-/* Points of `group` samples each, oldest first, per second; null where nothing was sampled. */
+/* Writes points of `group` samples each, oldest first, per second; null where nothing was
+ * sampled. */
 static void write_series(
     struct det_json_writer *json, const struct up_rates *rates, size_t rate, size_t points,
     size_t group)
@@ -92,10 +93,10 @@ static void write_series(
     det_json_close(json, ']');
 }
 
-/* For the overview: the last minute. What was not sampled yet counts as nothing. */
+/* Writes the last minute, for the overview. Missing samples count as 0. */
 void api_write_rates(struct api_call *call)
 {
-    const struct up_rates *rates = &call->api->up->rates;
+    const struct up_rates *rates = &up_api_place(call->api->up)->rates;
     struct det_json_writer *json = &call->json;
     char text[32];
     int size;
@@ -117,7 +118,7 @@ void api_write_rates(struct api_call *call)
 
 void api_get_rates(struct api_call *call)
 {
-    const struct up_rates *rates = &call->api->up->rates;
+    const struct up_rates *rates = &up_api_place(call->api->up)->rates;
     struct det_json_writer *json = &call->json;
     uint64_t span = 3600;
     size_t steps, group, points;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* readiness.c - whether this process can do its work now: its store can be reached and has room on
- * its disk, and there are descriptors left.
+/* readiness.c - whether this process can do its work: its store is reachable and has room on its
+ * disk, and descriptors are left.
  *
- *     status of `up` --> descriptors --> disk of the store (in a lane: a disk may hang) --> answer
+ *     daemon status --> descriptors --> disk of the store (in a lane: it may hang) --> answer
  *
- * The disk is asked as the store would ask it: a file beside that of the store takes some room and
- * goes again. What a file system says of its free space does not tell of quotas and limits. */
+ * The disk is tested by allocating room in a temporary file beside the store: the free space that a
+ * file system reports ignores quotas and limits. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static void write_ready(struct api_call *call, const char *why)
     det_json_close(&call->json, '}');
 }
 
-/* The errno of taking room in a new file at this path, which is gone again; 0: there is room. */
+/* Tries to allocate room in a temporary file at this path. Returns errno; 0: there is room. */
 static int try_room(const char *path)
 {
     int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -49,9 +49,9 @@ static int try_room(const char *path)
 }
 
 /* In a lane. */
-static void look_at_disk(struct api_call *call)
+static void check_disk(struct api_call *call)
 {
-    const char *address = call->api->address;
+    const char *address = call->api->source.address;
     char path[DET_PATH_MAX + 32];
     int number;
 
@@ -64,32 +64,32 @@ static void look_at_disk(struct api_call *call)
     else if (number == EROFS)
         write_ready(call, "the disk of the store is read-only");
     else if (det_errno_is_shortage(number))
-        write_ready(call, "descriptors are short: raise the limit of open files (ulimit -n)");
+        write_ready(call, "out of file descriptors: raise the limit of open files (ulimit -n)");
     else
         write_ready(call, NULL);
 }
 
-/* Why is for operators: `status` has it, and the log. */
-static void look_at_daemon(struct up *up, struct api_call *call)
+/* The reason is for operators: `status` and the log have it. */
+static void check_daemon(struct up *up, struct api_call *call)
 {
-    char unused[UP_AWAY_TEXT];
+    char unused[UP_UNREACHABLE_TEXT];
 
-    if (up_store_is_away(up, unused))
+    if (up_store_is_unreachable(up, unused))
         write_ready(call, "the store cannot be reached");
-    else if (up->state != UP_RUNNING)
+    else if (!up_is_running(up))
         write_ready(call, up_state_name(up));
 }
 
-static void look_here(struct api_call *call)
+static void check_process(struct api_call *call)
 {
-    static unsigned number; /* of the http thread */
-    const char *address = call->api->address;
+    static unsigned number; /* used on the http thread only */
+    const char *address = call->api->source.address;
 
     call->own_number = ++number;
     if (det_descriptors_are_short(SPARE_DESCRIPTORS))
-        write_ready(call, "descriptors are short: raise the limit of open files (ulimit -n)");
+        write_ready(call, "out of file descriptors: raise the limit of open files (ulimit -n)");
     else if (address && strncmp(address, SQLITE, strlen(SQLITE)) == 0) {
-        api_defer(call, look_at_disk);
+        api_defer(call, check_disk);
         return;
     } else
         write_ready(call, NULL);
@@ -98,5 +98,5 @@ static void look_here(struct api_call *call)
 
 void api_readyz(struct api_call *call)
 {
-    api_on_daemon(call, look_at_daemon, look_here);
+    api_on_daemon(call, check_daemon, check_process);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* request_body.c - the body of a request: an object with the members that it may have. */
+/* request_body.c - the body of a request: a JSON object with known members. */
 #include <string.h>
 
 #include "api/api_internal.h"
@@ -32,8 +32,8 @@ int api_object(
 
         if (!api_is_listed(keys, key))
             return det_error_set(
-                reterr, DET_ERR_UNKNOWN_FIELD, "there is no '%.*s' here; there may be: %s",
-                (int)(key.size < 60 ? key.size : 60), key.data, keys);
+                reterr, DET_ERR_UNKNOWN_FIELD, "unknown member '%.*s'; allowed: %s",
+                (int)(key.size < 60 ? key.size : 60), key.data, *keys ? keys : "none");
     }
     return 0;
 }
@@ -57,9 +57,7 @@ struct det_json_object *api_body(struct api_call *call, const char *keys)
 bool api_body_is_right(struct api_call *call, const struct det_json_object *members)
 {
     if (members->wrong[0])
-        api_fail(
-            call, DET_ERR_INVALID, "'%s' of the body is missing, or not what it should be",
-            members->wrong);
+        api_fail(call, DET_ERR_INVALID, "'%s' of the body is missing or invalid", members->wrong);
     else
         return true;
     return false;
@@ -73,7 +71,7 @@ bool api_body_object(
     *ret = member ? member->raw : det_view_text("{}");
     if (!member || member->kind == DET_JSON_OBJECT)
         return true;
-    api_fail(call, DET_ERR_TYPE, "'%s' of the body is an object", key);
+    api_fail(call, DET_ERR_TYPE, "'%s' of the body must be an object", key);
     return false;
 }
 

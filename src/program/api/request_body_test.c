@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* request_body_test.c - members of bodies that need more than their type. */
+/* request_body_test.c - members of a body that are checked beyond their type. */
 #include "lib/test.h"
 
 #include <detent/runtime.h>
 
 #include "api/api_internal.h"
 
-/* False: it is refused. */
+/* False: refused. */
 static bool read_expected(const char *body, uint64_t *ret)
 {
     struct det_arena arena;
@@ -24,7 +24,7 @@ static bool read_expected(const char *body, uint64_t *ret)
     return is_right;
 }
 
-static void a_sequence_that_is_expected_has_63_bits(void **state)
+static void expected_sequence_is_limited_to_63_bits(void **state)
 {
     uint64_t expected;
 
@@ -45,7 +45,7 @@ static void a_sequence_that_is_expected_has_63_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sequence_that_is_expected_has_63_bits),
+        cmocka_unit_test(expected_sequence_is_limited_to_63_bits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

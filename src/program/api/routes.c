@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* routes.c - every operation of src/program/api/openapi.yaml: its path, who may, how it is run. */
+/* routes.c - the table of operations of src/program/api/openapi.yaml, and its lookup. */
 #include <stdio.h>
 #include <string.h>
 
 #include "api/api_internal.h"
+#include "base/assert.h"
 
 #define TOKENS_PUBLIC GUARD_PUBLIC
 
@@ -17,7 +18,7 @@ const struct api_route api_routes[] = {
     { HTTP_GET, NULL, 0, API_INLINE, NULL, NULL, NULL },
 };
 
-/* Whether the last parameter may be this word. */
+/* Returns true if the last parameter may be this word. */
 static bool is_word(const struct api_route *route, const char *text)
 {
     struct det_view word = det_view_of(text, (size_t)(strchrnul(text, '/') - text));
@@ -25,10 +26,9 @@ static bool is_word(const struct api_route *route, const char *text)
     return !route->words || api_is_listed(route->words, word);
 }
 
-/* Whether the path has the segments of the pattern; what is in braces is any, and its text is where
- * `parameters` points to, up to the next slash. A path is looked at as it came: our own words have
- * nothing that would be encoded. */
-static bool fits(const struct api_route *route, const char *path, const char **parameters)
+/* Matches a path with a pattern. Sets `parameters` to the segments in braces, each up to the next
+ * slash. The path is compared as received: fixed segments contain nothing that clients encode. */
+static bool match_pattern(const struct api_route *route, const char *path, const char **parameters)
 {
     const char *pattern = route->pattern;
     size_t count = 0;
@@ -54,7 +54,7 @@ static bool fits(const struct api_route *route, const char *path, const char **p
     return *pattern == '\0' && *path == '\0';
 }
 
-static bool fits_method(const struct api_route *route, enum http_method method)
+static bool match_method(const struct api_route *route, enum http_method method)
 {
     return route->method == method || (route->method == HTTP_GET && method == HTTP_HEAD);
 }
@@ -65,9 +65,9 @@ const struct api_route *api_match(const struct http_request *request, unsigned *
 
     *ret_status = 404;
     for (const struct api_route *route = api_routes; route->pattern; route++) {
-        if (!fits(route, request->path, parameters))
+        if (!match_pattern(route, request->path, parameters))
             continue;
-        if (fits_method(route, request->method))
+        if (match_method(route, request->method))
             return route;
         *ret_status = 405;
     }
@@ -76,7 +76,7 @@ const struct api_route *api_match(const struct http_request *request, unsigned *
 
 void api_parameters(const struct api_route *route, const char *path, const char **parameters)
 {
-    (void)fits(route, path, parameters);
+    (void)match_pattern(route, path, parameters);
 }
 
 const char *api_method_name(enum http_method method)
@@ -94,10 +94,11 @@ void api_methods(const char *path, char *target, size_t size)
     size_t used = 0;
 
     for (const struct api_route *route = api_routes; route->pattern; route++) {
-        if (fits(route, path, parameters))
+        if (match_pattern(route, path, parameters))
             methods |= 1u << route->method;
     }
     for (enum http_method method = 0; method < HTTP_METHODS; method++) {
+        det_assert(used < size);
         if (methods & 1u << method)
             used += (size_t)snprintf(
                 target + used, size - used, "%s%s", used ? ", " : "", api_method_name(method));

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* store_readers.c - stores that are open for reading, so that who looks disturbs nobody who writes.
+/* store_readers.c - stores opened for reading, so that reads do not disturb writers.
  *
- * There are as many as threads of the pool need at once; each is used by one at a time, and opened
- * again when definitions have changed or it has failed. */
+ * There are as many as lane threads need at the same time. Each has one user at a time, and is
+ * reopened when definitions have changed or it has failed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/api.h"
+#include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
 
@@ -52,11 +53,11 @@ static struct api_reader *take_free(struct api *api)
 {
     struct api_reader *reader;
 
-    det_mutex_lock(api->world, api->lock);
-    reader = api->readers;
+    det_mutex_lock(api->world, api->source.lock);
+    reader = api->source.readers;
     if (reader)
-        api->readers = reader->next;
-    det_mutex_unlock(api->world, api->lock);
+        api->source.readers = reader->next;
+    det_mutex_unlock(api->world, api->source.lock);
     return reader ? reader : make_reader(api);
 }
 
@@ -66,17 +67,17 @@ static int open_reader(const struct api *api, struct api_reader *reader)
 
     if (reader->is_open)
         return CLI_OK;
-    if (!api->address)
+    if (!api->source.address)
         return CLI_NOT_FOUND;
     close_reader(reader);
-    code = cli_store_open_at(&reader->cli, api->address, &reader->store);
+    code = cli_store_open_at(&reader->cli, api->source.address, &reader->store);
     reader->is_open = code == CLI_OK;
     if (!reader->is_open)
         cli_store_close(&reader->store);
     return code;
 }
 
-static void forget_text(struct api_reader *reader)
+static void clear_messages(struct api_reader *reader)
 {
     rewind(reader->cli.err);
     fflush(reader->cli.err);
@@ -90,7 +91,7 @@ struct api_reader *api_reader_open(struct api *api, int *ret_code)
 
     if (!reader)
         return NULL;
-    forget_text(reader);
+    clear_messages(reader);
     *ret_code = open_reader(api, reader);
     return reader;
 }
@@ -99,13 +100,15 @@ bool api_reader_take(struct api_call *call)
 {
     int code = CLI_OK;
 
-    if (!call->api->address) {
-        api_fail(call, DET_ERR_UNSUPPORTED, "there is no store here: no machine is served");
+    det_assert(!call->reader);
+    if (!call->api->source.address) {
+        api_fail(
+            call, DET_ERR_UNSUPPORTED, "no store is configured: this detent serves no machine");
         return false;
     }
     call->reader = api_reader_open(call->api, &code);
     if (!call->reader) {
-        api_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+        api_fail(call, DET_ERR_NO_MEMORY, "out of memory");
         return false;
     }
     if (code == CLI_OK)
@@ -117,23 +120,24 @@ bool api_reader_take(struct api_call *call)
 
 void api_reader_give(struct api *api, struct api_reader *reader)
 {
-    det_mutex_lock(api->world, api->lock);
-    reader->next = api->readers;
-    api->readers = reader;
-    det_mutex_unlock(api->world, api->lock);
+    det_mutex_lock(api->world, api->source.lock);
+    det_assert(reader != api->source.readers);
+    reader->next = api->source.readers;
+    api->source.readers = reader;
+    det_mutex_unlock(api->world, api->source.lock);
 }
 
 void api_readers_close(struct api *api)
 {
-    while (api->readers) {
-        struct api_reader *reader = api->readers;
+    while (api->source.readers) {
+        struct api_reader *reader = api->source.readers;
 
-        api->readers = reader->next;
+        api->source.readers = reader->next;
         free_reader(api, reader);
     }
 }
 
-/* The error that was complained about; where it was none of the store, what the exit code says. */
+/* Returns the error of the store, or else one that matches the exit code. */
 static int error_of(const struct api_reader *reader, int exit_code)
 {
     int code = reader->store.error;
@@ -147,17 +151,18 @@ static int error_of(const struct api_reader *reader, int exit_code)
                                        : DET_ERR_IO;
 }
 
-/* What was complained, as one sentence. */
+/* Fails with the first line of the error messages. */
 void api_fail_reader(struct api_call *call, int exit_code)
 {
     struct api_reader *reader = call->reader;
     int code = error_of(reader, exit_code);
     const char *text;
 
-    /* SQLite cannot open a file then, and says no more than that. */
+    det_assert(exit_code != CLI_OK);
+    /* Without descriptors SQLite only reports that it cannot open a file. */
     if (code == DET_ERR_IO && det_descriptors_are_short(SPARE_DESCRIPTORS)) {
-        api_fail(call, DET_ERR_BUSY, "there are no descriptors left for the store; retry later");
-        forget_text(reader);
+        api_fail(call, DET_ERR_BUSY, "out of file descriptors for the store; retry later");
+        clear_messages(reader);
         return;
     }
     fflush(reader->cli.err);
@@ -165,7 +170,7 @@ void api_fail_reader(struct api_call *call, int exit_code)
     if (strncmp(text, PREFIX, strlen(PREFIX)) == 0)
         text += strlen(PREFIX);
     api_fail(call, code, "%.*s", (int)strcspn(text, "\n"), text);
-    forget_text(reader);
+    clear_messages(reader);
 }
 
 bool api_reader_machine(struct api_call *call, const char *name, struct det_machine **ret)
@@ -200,6 +205,6 @@ const struct det_machine *api_reader_find(struct api_reader *reader, const char 
     }
     if (cli_store_machine(&reader->store, name, &machine) == CLI_OK)
         return machine;
-    forget_text(reader);
+    clear_messages(reader);
     return NULL;
 }

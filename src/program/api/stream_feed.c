@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* stream_feed.c - begins and ends streams of events, and keeps them alive. */
+/* stream_feed.c - begins, keeps alive and ends Server-Sent Events. */
 #include <detent/driver/loop.h>
 
 #include "api/stream_feed.h"
@@ -10,18 +10,25 @@
 #include <string.h>
 
 #include "api/api_internal.h"
+#include "base/assert.h"
+#include "record/text_sink.h"
 
 #define BEAT_SPAN     (5 * DET_SECOND)
 #define COMMENT_BEATS 3
+/* The data of a small event. */
+#define OBJECT_TEXT 256
 
 static const char type[] = "text/event-stream";
 
 /* Ending. */
 
-static void end(struct api_feed *feed)
+static void end_feed(struct api_feed *feed)
 {
+    det_assert(feed->exchange && feed->call->api->feeds.count > 0);
     det_list_remove(&feed->node);
     feed->call->api->feeds.count--;
+    det_assert(
+        det_list_is_empty(&feed->call->api->feeds.list) == (feed->call->api->feeds.count == 0));
     feed->exchange = NULL;
     feed->call->exchange = NULL;
     feed->ops->over(feed);
@@ -34,18 +41,48 @@ void api_feed_end(struct api_feed *feed)
     if (!exchange)
         return;
     http_end(exchange);
-    end(feed);
+    end_feed(feed);
 }
 
+static void write_number(struct det_output *output, const char *key, uint64_t number)
+{
+    char digits[24] = "null";
+
+    if (number != UINT64_MAX)
+        snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
+    det_output_quoted(output, det_view_text(key));
+    det_output_char(output, ':');
+    det_output_text(output, digits);
+}
+
+int api_feed_report_number(
+    struct api_feed *feed, const char *name, const char *key, uint64_t number)
+{
+    char text[OBJECT_TEXT];
+    struct det_output output = { .target = text, .capacity = sizeof text };
+
+    det_output_char(&output, '{');
+    write_number(&output, key, number);
+    det_output_char(&output, '}');
+    (void)det_output_finish(&output);
+    det_assert(output.length < sizeof text);
+    return api_feed_publish(feed, name, text, output.length);
+}
+
+/* Tells the position, unless it is not known yet, and the reason. */
 void api_feed_drop(struct api_feed *feed, const char *why)
 {
-    char text[160], position[24] = "null";
-    int size;
+    char text[OBJECT_TEXT];
+    struct det_output output = { .target = text, .capacity = sizeof text };
 
-    if (feed->position && *feed->position != UINT64_MAX) /* It did not know where it begins. */
-        snprintf(position, sizeof position, "%llu", (unsigned long long)*feed->position);
-    size = snprintf(text, sizeof text, "{\"position\":%s,\"why\":\"%s\"}", position, why);
-    if (feed->exchange && api_feed_tell(feed, "dropped", text, (size_t)size) == 0)
+    det_output_char(&output, '{');
+    write_number(&output, "position", feed->position ? *feed->position : UINT64_MAX);
+    det_output_text(&output, ",\"why\":");
+    det_output_quoted(&output, det_view_text(why));
+    det_output_char(&output, '}');
+    (void)det_output_finish(&output);
+    det_assert(output.length < sizeof text);
+    if (feed->exchange && api_feed_publish(feed, "dropped", text, output.length) == 0)
         api_feed_end(feed);
 }
 
@@ -62,7 +99,7 @@ void api_feeds_end(struct api *api)
 
 /* Keeping alive. */
 
-/* Over the unix socket there is no token. */
+/* Clients of the unix socket have no token. */
 static bool is_allowed(const struct api_feed *feed)
 {
     const struct api_call *call = feed->call;
@@ -87,7 +124,7 @@ static void on_beat(void *argument)
 
         next = node->next;
         if (!is_allowed(feed))
-            api_feed_drop(feed, "its token is not good any more");
+            api_feed_drop(feed, "its token has expired or was revoked");
         else if (is_comment && api_feed_waiting(feed) == 0)
             (void)api_feed_write(feed, ":\n\n", 3);
     }
@@ -105,7 +142,7 @@ void api_feeds_open(struct api *api)
 
 static void on_gone(void *user)
 {
-    end(user);
+    end_feed(user);
 }
 
 static void on_drained(void *user)
@@ -125,8 +162,7 @@ static bool has_room(struct api_call *call)
         return true;
     api_fail(
         call, DET_ERR_LIMIT,
-        "as many follow as http.limits.sse_subscribers allows: ask again "
-        "in a while");
+        "too many streams are open (http.limits.sse_subscribers); retry later");
     call->status = 503;
     return false;
 }
@@ -137,6 +173,7 @@ bool api_feed_begin(struct api_feed *feed, struct api_call *call, const struct a
     static const struct http_header headers[] = { { "x-accel-buffering", "no" } };
     struct api *api = call->api;
 
+    det_assert(ops->drained && ops->over && call->exchange);
     if (!has_room(call))
         return false;
     call->type = type;
@@ -159,7 +196,7 @@ bool api_feed_begin(struct api_feed *feed, struct api_call *call, const struct a
     return true;
 }
 
-/* Telling. */
+/* Writing. */
 
 size_t api_feed_waiting(const struct api_feed *feed)
 {
@@ -171,11 +208,15 @@ int api_feed_write(struct api_feed *feed, const char *text, size_t size)
     return feed->exchange ? http_write(feed->exchange, text, size) : DET_ERR_CLOSED;
 }
 
-int api_feed_tell(struct api_feed *feed, const char *name, const char *data, size_t size)
+int api_feed_publish(struct api_feed *feed, const char *name, const char *data, size_t size)
 {
     char head[64];
     int length = snprintf(head, sizeof head, "event: %s\ndata: ", name);
-    int r = api_feed_write(feed, head, (size_t)length);
+    int r;
+
+    det_assert(length > 0 && (size_t)length < sizeof head);
+    det_check(!memchr(data, '\n', size));
+    r = api_feed_write(feed, head, (size_t)length);
 
     if (r == 0)
         r = api_feed_write(feed, data, size);

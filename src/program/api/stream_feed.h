@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* stream_feed.h - a client that is told what happens, as Server-Sent Events: what is the same for
- * all of them, whatever they are told.
+/* stream_feed.h - Server-Sent Events to one client: the part that all streams share.
  *
- *     begin --> tell, tell, ... --> over: its client went away, it has ended, or was dropped
+ *     begin --> publish, publish, ... --> over: the client left, or the stream ended or was dropped
  *
  * Invariants
- *   1. There are at most `sse_subscribers` of them.
- *   2. Who is told nothing gets a comment every 15 seconds, so that a peer that is dead is noticed.
- *   3. Whose token is revoked or expires is dropped within 5 seconds.
+ *   1. At most `sse_subscribers` streams are open.
+ *   2. An idle stream gets a comment every 15 seconds, so that a dead peer is detected.
+ *   3. A stream is dropped within 5 seconds after its token is revoked or expires.
  *
- * All of it on the http thread. */
+ * Call everything on the http thread. */
 #ifndef DET_API_STREAM_FEED_H
 #define DET_API_STREAM_FEED_H
 
@@ -20,35 +19,39 @@
 struct api_feed;
 
 struct api_feed_ops {
-    void (*drained)(struct api_feed *feed); /* all that it was told is on its way */
-    void (*over)(struct api_feed *feed);    /* the last thing, once; its call is to be finished */
+    void (*drained)(struct api_feed *feed); /* all written data was sent */
+    void (*over)(struct api_feed *feed);    /* last callback, called once: finish the call */
 };
 
 struct api_feed {
     struct det_list node;
     const struct api_feed_ops *ops;
     struct api_call *call;
-    struct http_exchange *exchange; /* NULL: it is over */
-    const uint64_t *position;       /* in the log, for who is dropped; NULL: it is not told of it */
+    struct http_exchange *exchange; /* NULL: the stream is over */
+    const uint64_t *position;       /* position in the log, reported when dropped; NULL: none */
 };
 
 void api_feeds_open(struct api *api);
-/* All are dropped: it stops. */
+/* Drops all streams, since the API is closing. */
 void api_feeds_end(struct api *api);
 
-/* In the memory of the call. False: the call has its answer, and is to be finished: there are too
- * many, or it was only asked what the answer would be (HEAD). */
+/* Begins a stream; `feed` is in the arena of the call. False: finish the call, which has its
+ * answer: too many streams, or a HEAD request. */
 bool api_feed_begin(struct api_feed *feed, struct api_call *call, const struct api_feed_ops *ops);
-/* How much waits to be read. */
+/* Returns the number of unread bytes. */
 size_t api_feed_waiting(const struct api_feed *feed);
-/* The text as it is; less than 0: the client is gone, or as good as that. */
+/* Writes raw text. Returns a negative error if the client is gone or about to be closed. */
 int api_feed_write(struct api_feed *feed, const char *text, size_t size);
-/* An event by its name, with an object in one line as its data. */
-int api_feed_tell(struct api_feed *feed, const char *name, const char *data, size_t size);
-/* Nothing more comes. It is over() when this returns. */
+/* Writes an event with a name and one line of JSON as its data. */
+int api_feed_publish(struct api_feed *feed, const char *name, const char *data, size_t size);
+/* Writes an event whose data is an object with one number, or null for UINT64_MAX:
+ * {"position":7}. Allocates nothing. */
+int api_feed_report_number(
+    struct api_feed *feed, const char *name, const char *key, uint64_t number);
+/* Ends the stream; over() has run when this returns. */
 void api_feed_end(struct api_feed *feed);
-/* The same with a word; `why` needs no escapes. Of one whose client is gone already over() comes
- * later. */
+/* Sends `dropped` with a reason, and ends the stream. If the client is already gone, over() runs
+ * later. Allocates nothing, since it also reports a lack of memory. */
 void api_feed_drop(struct api_feed *feed, const char *why);
 
 #endif

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_routes.c - workers, by the verbs of `up`. In a path an id has '~' for '/': that is in no
- * name, and nobody on the way decodes it. */
+/* worker_routes.c - workers. In a path, an id has '~' instead of '/': names do not contain it, and
+ * proxies do not decode it. */
 #include <string.h>
 
 #include "api/api_internal.h"
-#include "daemon/daemon.h"
+#include "daemon/worker_queries.h"
+#include "daemon/worker_requests.h"
+#include "daemon/worker_totals.h"
 
 #define CONFIG_MAX (256 << 10)
 
-/* The id that a path names. */
-static const char *worker_of(struct api_call *call)
+/* Returns the id of the path; NULL: no memory. */
+static char *worker_of(struct api_call *call)
 {
     char *id = det_arena_copy(&call->arena, call->parameters[0]);
 
@@ -22,7 +24,7 @@ static const char *worker_of(struct api_call *call)
 
 #define NAME "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
-/* Names with slashes between them. */
+/* Returns true for names separated by slashes. */
 static bool is_worker(const char *id)
 {
     size_t size = strspn(id, NAME);
@@ -39,11 +41,11 @@ bool api_query_worker(struct api_call *call, const char *key, const char **ret)
     *ret = api_query(call, key);
     if (!*ret || (strlen(*ret) <= DET_WORKER_PATH_MAX && is_worker(*ret)))
         return true;
-    api_fail(call, DET_ERR_INVALID, "'%s' is the id of a worker, such as root/press", key);
+    api_fail(call, DET_ERR_INVALID, "'%s' must be the id of a worker, such as root/press", key);
     return false;
 }
 
-/* Whether it can be the name of a kind; else the call has failed. */
+/* Checks the name of a kind. False: the call has failed. */
 static bool check_kind(struct api_call *call, const char *kind)
 {
     size_t size = strlen(kind);
@@ -51,7 +53,7 @@ static bool check_kind(struct api_call *call, const char *kind)
     if (size > 0 && size <= DET_WORKER_NAME_MAX && strspn(kind, NAME) == size)
         return true;
     api_fail(
-        call, DET_ERR_INVALID, "'kind' has 1 to %d characters of A-Z a-z 0-9 . _ -",
+        call, DET_ERR_INVALID, "'kind' must have 1 to %d characters of A-Z a-z 0-9 . _ -",
         DET_WORKER_NAME_MAX);
     return false;
 }
@@ -62,277 +64,346 @@ bool api_query_kind(struct api_call *call, const char **ret)
     return !*ret || check_kind(call, *ret);
 }
 
-static bool read_phase(struct api_call *call, json_t *arguments)
+static void fail_memory(struct api_call *call)
+{
+    api_fail(call, DET_ERR_NO_MEMORY, "out of memory");
+    api_finish(call);
+}
+
+/* Allocates zeroed arguments of a request. NULL: no memory, and the call is finished. */
+static void *new_arguments(struct api_call *call, size_t size)
+{
+    void *arguments = det_arena_alloc(&call->arena, size);
+
+    if (!arguments)
+        fail_memory(call);
+    return arguments;
+}
+
+/* Lists. */
+
+static bool read_phase(struct api_call *call, struct up_worker_page *page)
 {
     const char *phase = api_query(call, "phase");
 
-    for (enum det_phase i = DET_PHASE_STOPPED; phase && i <= DET_PHASE_STOPPING; i++) {
-        if (strcmp(phase, det_phase_name(i)) == 0)
-            return json_object_set_new(arguments, "phase", json_string(phase)) == 0;
+    page->has_phase = phase != NULL;
+    if (!phase)
+        return true;
+    for (page->phase = DET_PHASE_STOPPED; page->phase <= DET_PHASE_STOPPING; page->phase++) {
+        if (strcmp(phase, det_phase_name(page->phase)) == 0)
+            return true;
     }
-    if (phase)
-        api_fail(
-            call, DET_ERR_INVALID, "'phase' is stopped, starting, running, degraded or stopping");
-    return !phase;
+    api_fail(
+        call, DET_ERR_INVALID, "'phase' must be stopped, starting, running, degraded or stopping");
+    return false;
 }
 
-/* "120~root/press": so many were passed, of which that was the last one. */
-static bool read_after(struct api_call *call, json_t *arguments)
+/* Reads "120~root/press": 120 workers were passed, root/press was the last one. */
+static bool read_after(struct api_call *call, struct up_worker_page *page)
 {
     const char *after = api_query(call, "after"), *mark = after ? strchr(after, '~') : NULL;
-    uint64_t skip = 0;
 
     if (!after)
         return true;
     if (!mark || mark - after > 9 ||
-        det_parse_u64(det_view_of(after, (size_t)(mark - after)), &skip) < 0 ||
+        det_parse_u64(det_view_of(after, (size_t)(mark - after)), &page->skip) < 0 ||
         strlen(mark + 1) > DET_WORKER_PATH_MAX || !is_worker(mark + 1)) {
-        api_fail(call, DET_ERR_INVALID, "'after' is the 'next' of the page before");
+        api_fail(call, DET_ERR_INVALID, "'after' must be the 'next' of the previous page");
         return false;
     }
-    return json_object_set_new(arguments, "after", json_string(mark + 1)) == 0 &&
-           json_object_set_new(arguments, "skip", json_integer((json_int_t)skip)) == 0;
+    page->after = mark + 1;
+    return true;
 }
 
-static bool put_text(json_t *arguments, const char *key, const char *text)
+static bool read_page(struct api_call *call, struct up_worker_page *page)
 {
-    return !text || json_object_set_new(arguments, key, json_string(text)) == 0;
+    page->size_max = API_PAGE_BYTES;
+    page->has_unwell = api_query(call, "unwell") != NULL;
+    return api_query_limit(call, &page->limit) && api_query_worker(call, "below", &page->below) &&
+           api_query_kind(call, &page->kind) && api_query_bool(call, "unwell", &page->is_unwell) &&
+           read_phase(call, page) && read_after(call, page);
 }
 
-static bool read_list(struct api_call *call, json_t *arguments)
+static void run_list(struct up *up, struct up_request *request, void *arguments)
 {
-    const char *below, *kind;
-    size_t limit = 0;
-    bool is_unwell = false;
-
-    return api_query_limit(call, &limit) && api_query_worker(call, "below", &below) &&
-           api_query_kind(call, &kind) && api_query_bool(call, "unwell", &is_unwell) &&
-           read_phase(call, arguments) && read_after(call, arguments) &&
-           put_text(arguments, "id", below) && put_text(arguments, "kind", kind) &&
-           (!api_query(call, "unwell") ||
-            json_object_set_new(arguments, "unwell", json_boolean(is_unwell)) == 0) &&
-           json_object_set_new(arguments, "limit", json_integer((json_int_t)limit)) == 0;
+    up_list_workers(up, request, arguments);
 }
 
-/* The last part is about the page. */
-static void answer_list(struct api_call *call, json_t *parts)
+static void end_list(struct api_call *call)
 {
-    size_t count = json_array_size(parts) - 1, written = 0;
-    const json_t *page = json_array_get(parts, count);
-    uint64_t passed = (uint64_t)json_integer_value(json_object_get(page, "passed"));
-    const char *last = NULL;
-    char next[DET_WORKER_PATH_MAX + 32];
+    const struct up_worker_page *page = call->own;
 
-    det_json_open(&call->json, NULL, '{');
-    det_json_open(&call->json, "items", '[');
-    for (; written < count && !api_page_is_full(call); written++) {
-        json_t *worker = json_array_get(parts, written);
-
-        api_put_json(call, NULL, worker);
-        last = json_string_value(json_object_get(worker, "id"));
-    }
     det_json_close(&call->json, ']');
-    if (last && (written < count || json_is_true(json_object_get(page, "has_more"))))
-        snprintf(next, sizeof next, "%llu~%s", (unsigned long long)passed + written, last);
+    if (page->has_more)
+        det_json_format(
+            &call->json, "next", "%llu~%s", (unsigned long long)page->passed, page->last);
     else
-        last = NULL;
-    det_json_text(&call->json, "next", last ? next : NULL);
+        det_json_null(&call->json, "next");
     det_json_close(&call->json, '}');
-}
-
-/* Asks, unless what is asked for is wrong. */
-static void ask(
-    struct api_call *call, const char *verb, bool is_right, json_t *arguments_take,
-    void (*answer)(struct api_call *call, json_t *parts))
-{
-    if (is_right || !call->status) {
-        if (!is_right) {
-            json_decref(arguments_take);
-            arguments_take = NULL; /* There was no memory for it. */
-        }
-        api_ask(call, verb, arguments_take, answer);
-        return;
-    }
-    json_decref(arguments_take);
     api_finish(call);
 }
 
 void api_list_workers(struct api_call *call)
 {
-    json_t *arguments = json_object();
+    struct up_worker_page *page = new_arguments(call, sizeof *page);
 
-    ask(call, "workers-list", read_list(call, arguments), arguments, answer_list);
+    if (!page)
+        return;
+    if (!read_page(call, page)) {
+        api_finish(call);
+        return;
+    }
+    call->own = page;
+    det_json_open(&call->json, NULL, '{');
+    det_json_open(&call->json, "items", '[');
+    api_request(call, run_list, page, end_list);
 }
 
-/* One of them. */
+/* The summary. */
 
-static void answer_one(struct api_call *call, json_t *parts)
+static void write_summary(struct up *up, struct api_call *call)
 {
-    api_put_json(call, NULL, json_array_get(parts, 0));
+    struct det_json_writer *json = &call->json;
+    struct up_worker_totals totals;
+
+    if (up_total_workers(up, &call->arena, &totals) < 0) {
+        api_fail(call, DET_ERR_NO_MEMORY, "out of memory");
+        return;
+    }
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "kind", "workers_summary");
+    up_write_worker_totals(json, "workers", &totals);
+    det_json_open(json, "unwell", '[');
+    for (size_t i = 0; i < totals.unwell_shown; i++) {
+        det_json_open(json, NULL, '{');
+        det_json_text(json, "id", totals.unwell[i].id);
+        det_json_text(json, "why", totals.unwell[i].why);
+        det_json_close(json, '}');
+    }
+    det_json_close(json, ']');
+    if (totals.are_there)
+        det_json_number(json, "unwell_total", totals.unwell_count);
+    det_json_close(json, '}');
 }
 
-static json_t *about(struct api_call *call)
+void api_get_workers_summary(struct api_call *call)
 {
-    const char *id = worker_of(call);
+    api_on_daemon(call, write_summary, NULL);
+}
 
-    return id ? json_pack("{s:s}", "id", id) : NULL;
+/* One worker. */
+
+/* Runs a request with the id of the path. */
+static void request_worker(
+    struct api_call *call, void (*run)(struct up *up, struct up_request *request, void *arguments))
+{
+    char *id = worker_of(call);
+
+    if (id)
+        api_request(call, run, id, NULL);
+    else
+        fail_memory(call);
+}
+
+static void run_show(struct up *up, struct up_request *request, void *arguments)
+{
+    up_show_worker(up, request, arguments);
 }
 
 void api_get_worker(struct api_call *call)
 {
-    api_ask(call, "workers-show", about(call), answer_one);
+    request_worker(call, run_show);
 }
 
-/* The history of one. */
-
-static uint64_t sequence_at(json_t *parts, size_t index)
+static void run_history(struct up *up, struct up_request *request, void *arguments)
 {
-    return (uint64_t)json_integer_value(json_object_get(json_array_get(parts, index), "sequence"));
-}
-
-/* `next` is the cursor for what comes later; `lost` is how many rows came after the given cursor
- * and are not remembered any more. */
-static void answer_history(struct api_call *call, json_t *parts)
-{
-    size_t count = json_array_size(parts);
-    uint64_t after = 0, next, first = sequence_at(parts, 0);
-    bool is_drained = api_query(call, "after") != NULL;
-
-    if (is_drained && !api_query_number(call, "after", 0, INT64_MAX, &after))
-        return;
-    next = !count ? after : sequence_at(parts, is_drained ? count - 1 : 0);
-    det_json_open(&call->json, NULL, '{');
-    api_put_json(call, "items", parts);
-    det_json_number(&call->json, "next", next);
-    det_json_number(
-        &call->json, "lost", is_drained && count ? first - (first > after ? after : 0) - 1 : 0);
-    det_json_close(&call->json, '}');
+    up_show_worker_history(up, request, arguments);
 }
 
 void api_get_worker_history(struct api_call *call)
 {
-    json_t *arguments = about(call);
-    uint64_t after = 0;
-    bool is_right = api_query_number(call, "after", 0, INT64_MAX, &after);
+    struct up_worker_history *history = new_arguments(call, sizeof *history);
 
-    if (is_right && arguments && api_query(call, "after"))
-        is_right = json_object_set_new(arguments, "after", json_integer((json_int_t)after)) == 0;
-    ask(call, "workers-history", is_right, arguments, answer_history);
+    if (!history)
+        return;
+    history->id = worker_of(call);
+    if (!history->id) {
+        fail_memory(call);
+        return;
+    }
+    history->has_after = api_query(call, "after") != NULL;
+    if (api_query_number(call, "after", 0, INT64_MAX, &history->after))
+        api_request(call, run_history, history, NULL);
+    else
+        api_finish(call);
+}
+
+static void run_delete(struct up *up, struct up_request *request, void *arguments)
+{
+    up_delete_worker(up, request, arguments);
 }
 
 void api_delete_worker(struct api_call *call)
 {
-    api_ask(call, "workers-delete", about(call), answer_one);
+    request_worker(call, run_delete);
+}
+
+/* Orders. */
+
+struct worker_order {
+    const char *id;
+    enum det_worker_order order;
+};
+
+static bool read_order(struct api_call *call, struct worker_order *ret)
+{
+    struct det_json_object *body = api_body(call, "order");
+    const char *word = body ? det_json_object_text(body, "order") : NULL;
+
+    if (!body || !api_body_is_right(call, body))
+        return false;
+    for (ret->order = DET_WORKER_ORDER_RESTART; ret->order <= DET_WORKER_ORDER_ENABLE;
+         ret->order++) {
+        if (strcmp(word, up_worker_order_name(ret->order)) == 0)
+            return true;
+    }
+    api_fail(call, DET_ERR_INVALID, "'order' must be restart, disable or enable");
+    return false;
+}
+
+static void run_order(struct up *up, struct up_request *request, void *arguments)
+{
+    const struct worker_order *wanted = arguments;
+
+    up_order_worker(up, request, wanted->id, wanted->order);
 }
 
 void api_order_worker(struct api_call *call)
 {
-    struct det_json_object *body = api_body(call, "order");
-    const char *order = body ? det_json_object_text(body, "order") : NULL;
-    json_t *arguments;
+    struct worker_order *wanted = new_arguments(call, sizeof *wanted);
 
-    if (!body || !api_body_is_right(call, body)) {
+    if (!wanted)
+        return;
+    if (!read_order(call, wanted)) {
         api_finish(call);
         return;
     }
-    if (!*order) {
-        api_fail(call, DET_ERR_INVALID, "'order' is restart, disable or enable");
-        api_finish(call);
-        return;
-    }
-    arguments = about(call);
-    ask(call, "workers-order", put_text(arguments, "order", order), arguments, answer_one);
+    wanted->id = worker_of(call);
+    if (wanted->id)
+        api_request(call, run_order, wanted, NULL);
+    else
+        fail_memory(call);
 }
 
-/* Putting one. */
+/* Creating a worker. */
 
-static bool put_value(json_t *arguments, const char *key, json_t *value_take)
+/* Reads an object, which is also valid YAML, or a text with YAML. */
+static bool read_map(
+    struct api_call *call, struct det_json_object *body, const char *key, const char **ret)
 {
-    return json_object_set_new(arguments, key, value_take) == 0;
-}
-
-/* An object, which is YAML as it is, or YAML as a text. */
-static bool put_map(
-    struct api_call *call, struct det_json_object *body, const char *key, json_t *arguments)
-{
+    const struct det_json_value *member = det_json_object_find(body, key);
     struct det_view text;
 
-    if (!det_json_object_find(body, key))
+    if (!member)
         return true;
-    if (det_json_object_find(body, key)->kind == DET_JSON_STRING)
-        return put_value(arguments, key, json_string(det_json_object_text(body, key)));
-    return api_body_object(call, body, key, &text) &&
-           put_value(arguments, key, json_stringn(text.data, text.size));
-}
-
-static bool add_state(json_t *states, const struct det_json_value *element)
-{
-    const char *text = det_json_value_text(element);
-
-    return text && *text && strlen(text) <= DET_WORKER_NAME_MAX &&
-           json_array_append_new(states, json_string(text)) == 0;
-}
-
-static bool put_states(struct api_call *call, struct det_json_object *body, json_t *arguments)
-{
-    json_t *states = json_array();
-    bool is_there = det_json_object_find(body, "run_in"), is_right = true;
-
-    if (is_there) {
-        DET_JSON_EACH (element, det_json_object_array(body, "run_in"))
-            is_right = is_right && add_state(states, element);
+    if (member->kind == DET_JSON_STRING) {
+        *ret = det_json_object_text(body, key);
+        if (!**ret)
+            det_json_object_fail(body, key);
+        return api_body_is_right(call, body);
     }
-    if (!is_right || json_array_size(states) > DET_WORKER_STATES_MAX)
+    if (!api_body_object(call, body, key, &text))
+        return false;
+    *ret = det_arena_copy_n(&call->arena, text.data, text.size);
+    if (!*ret)
+        api_fail(call, DET_ERR_NO_MEMORY, "out of memory");
+    return *ret;
+}
+
+static bool is_state(const char *text)
+{
+    return text && *text && strlen(text) <= DET_WORKER_NAME_MAX;
+}
+
+static bool read_states(
+    struct api_call *call, struct det_json_object *body, struct up_worker_put *put)
+{
+    const struct det_json_value *member = det_json_object_find(body, "run_in"), *states;
+    const char **names;
+
+    if (!member)
+        return true;
+    states = det_json_object_array(body, "run_in");
+    if (states && states->count > DET_WORKER_STATES_MAX)
         det_json_object_fail(body, "run_in");
-    if (!is_there || !api_body_is_right(call, body)) {
-        json_decref(states);
-        return !is_there;
+    if (!api_body_is_right(call, body))
+        return false;
+    names = det_arena_array(&call->arena, DET_WORKER_STATES_MAX, sizeof *names);
+    if (!names) {
+        api_fail(call, DET_ERR_NO_MEMORY, "out of memory");
+        return false;
     }
-    return put_value(arguments, "run_in", states);
+    DET_JSON_EACH (element, states) {
+        names[put->run_in_count] = det_json_value_text(element);
+        if (!is_state(names[put->run_in_count++]))
+            det_json_object_fail(body, "run_in");
+    }
+    put->run_in = names;
+    return api_body_is_right(call, body);
 }
 
-static bool put_disabled(struct api_call *call, struct det_json_object *body, json_t *arguments)
+static bool read_disabled(
+    struct api_call *call, struct det_json_object *body, struct up_worker_put *put)
 {
-    bool is_disabled;
-
-    if (!det_json_object_find(body, "disabled"))
-        return true;
-    is_disabled = det_json_object_bool(body, "disabled");
-    return api_body_is_right(call, body) &&
-           put_value(arguments, "disabled", json_boolean(is_disabled));
+    if (det_json_object_find(body, "disabled"))
+        put->is_disabled = det_json_object_bool(body, "disabled");
+    return api_body_is_right(call, body);
 }
 
-/* Nothing is said of one that is empty: there is no text that says nothing. */
-static bool put_config(struct api_call *call, struct det_json_object *body, json_t *arguments)
+/* Reads the config; an empty one counts as missing. */
+static bool read_config(
+    struct api_call *call, struct det_json_object *body, struct up_worker_put *put)
 {
-    const char *config = NULL;
-
-    return api_body_text(call, body, "config", CONFIG_MAX, &config) &&
-           put_text(arguments, "config", config && *config ? config : NULL);
+    if (!api_body_text(call, body, "config", CONFIG_MAX, &put->config))
+        return false;
+    if (put->config && !*put->config)
+        put->config = NULL;
+    return true;
 }
 
-static bool put_kind(struct api_call *call, struct det_json_object *body, json_t *arguments)
+static bool read_kind(
+    struct api_call *call, struct det_json_object *body, struct up_worker_put *put)
 {
-    const char *kind = det_json_object_text(body, "kind");
+    put->kind = det_json_object_text(body, "kind");
+    return api_body_is_right(call, body) && check_kind(call, put->kind);
+}
 
-    return api_body_is_right(call, body) && check_kind(call, kind) &&
-           put_text(arguments, "kind", kind);
+static void run_put(struct up *up, struct up_request *request, void *arguments)
+{
+    up_put_worker(up, request, arguments);
 }
 
 void api_put_worker(struct api_call *call)
 {
     struct det_json_object *body = api_body(call, "kind config variables location run_in disabled");
-    json_t *arguments;
+    struct up_worker_put *put;
 
     if (!body) {
         api_finish(call);
         return;
     }
-    arguments = about(call);
-    ask(call, "workers-upsert",
-        arguments && put_kind(call, body, arguments) && put_config(call, body, arguments) &&
-            put_map(call, body, "variables", arguments) &&
-            put_map(call, body, "location", arguments) && put_states(call, body, arguments) &&
-            put_disabled(call, body, arguments),
-        arguments, answer_one);
+    put = new_arguments(call, sizeof *put);
+    if (!put)
+        return;
+    put->id = worker_of(call);
+    if (!put->id)
+        fail_memory(call);
+    else if (
+        read_kind(call, body, put) && read_config(call, body, put) &&
+        read_map(call, body, "variables", &put->variables) &&
+        read_map(call, body, "location", &put->location) && read_states(call, body, put) &&
+        read_disabled(call, body, put))
+        api_request(call, run_put, put, NULL);
+    else
+        api_finish(call);
 }

@@ -29,7 +29,7 @@ static void refuse_request(
     va_end(arguments);
 }
 
-/* The host without its port. */
+/* Returns the length of the host without its port. */
 static size_t name_size(const char *host)
 {
     const char *bracket = *host == '[' ? strchr(host, ']') : NULL;
@@ -126,8 +126,8 @@ static void check_token(
     if (!value || strncasecmp(value, "Bearer ", 7) != 0 || !value[7]) {
         refuse_request(
             ret, 401, "REFUSED",
-            "a token is needed: 'detent token new' makes one, send it as 'Authorization: Bearer "
-            "...'");
+            "a token is required: create one with 'detent token new' and send it as "
+            "'Authorization: Bearer ...'");
         return;
     }
     tokens_check(guard->tokens, value + 7, request->peer, &answer);
@@ -163,8 +163,8 @@ static bool is_full(const struct guard *guard, const struct guard_bucket *bucket
     return bucket->left + filled >= 2.0 * guard->rate;
 }
 
-/* A place for a further token; NULL: all buckets are in use. */
-static struct guard_bucket *take_place(struct guard *guard, det_time now)
+/* Returns a bucket for a new token; NULL: all are in use. */
+static struct guard_bucket *take_bucket(struct guard *guard, det_time now)
 {
     if (guard->count < guard->capacity)
         return &guard->buckets[guard->count++];
@@ -177,14 +177,14 @@ static struct guard_bucket *take_place(struct guard *guard, det_time now)
     return NULL;
 }
 
-/* NULL: there is no place for it. The map has its slots since guard_init(): a put cannot fail. */
+/* NULL: no bucket is free. guard_init() has reserved the slots of the map: a put cannot fail. */
 static struct guard_bucket *bucket_of(struct guard *guard, const char *id, det_time now)
 {
     struct guard_bucket *bucket = det_map_get(&guard->by_id, id);
     int r;
 
     if (!bucket) {
-        bucket = take_place(guard, now);
+        bucket = take_bucket(guard, now);
         if (!bucket)
             return NULL;
         *bucket = (struct guard_bucket){ .left = 2.0 * guard->rate, .at = now };
@@ -217,7 +217,7 @@ static void check_rate(struct guard *guard, det_time now, struct guard_verdict *
     ret->wait = (det_time)((1 - bucket->left) / guard->rate * (double)DET_SECOND);
     refuse_request(
         ret, 429, "LIMIT",
-        "more than %u request%s a second with this token: wait, or raise http.rate of detent.yaml",
+        "more than %u request%s a second with this token: wait, or raise http.rate in detent.yaml",
         guard->rate, det_plural(guard->rate));
 }
 
@@ -274,11 +274,10 @@ void guard_check(
     *ret = (struct guard_verdict){ .status = 0 };
     if (!request->is_trusted && !is_allowed_host(guard, request->host))
         refuse_request(
-            ret, 421, "REFUSED",
-            "the host '%.80s' is not one of ours: add it to http.hosts of detent.yaml",
+            ret, 421, "REFUSED", "unknown host '%.80s': add it to http.hosts in detent.yaml",
             request->host);
     else if (!is_safe(request) && is_from_elsewhere(request))
-        refuse_request(ret, 403, "REFUSED", "a page of another site may not do this");
+        refuse_request(ret, 403, "REFUSED", "pages of other sites may not send this request");
     else if (
         !is_safe(request) && !(needed & GUARD_ABSENT) && has_body(request) && !is_json(request))
         refuse_request(

@@ -10,9 +10,8 @@
  *                \--token file unusable--> 503
  *     too many? --------------------------> 429
  *
- * A token is only accepted in `Authorization: Bearer`: there are no cookies, and never one in a
- * URL. Clients of the unix socket that are our own user or root need none. Call it on the thread of
- * the server's loop. */
+ * A token is accepted only in `Authorization: Bearer`, never in a cookie or a URL. Clients of the
+ * unix socket that are our own user or root need none. To be called on the loop's thread. */
 #ifndef DET_AUTH_GUARD_H
 #define DET_AUTH_GUARD_H
 
@@ -26,7 +25,7 @@
              * body */
 #define GUARD_BUCKETS (TOKENS_MAX + 24)
 
-/* Rate limit of a token: fills by `rate` per second, up to twice of it. */
+/* Rate limit of a token: refills at `rate` per second, up to twice `rate`. */
 struct guard_bucket {
     const char *key; /* `id` */
     char id[TOKENS_ID_SIZE + 1];
@@ -38,10 +37,10 @@ struct guard {
     const char *const *hosts; /* allowed besides 127.0.0.1, [::1] and localhost; NULL-terminated,
                                  NULL: none; "*": any */
     struct tokens *tokens;
-    uint32_t rate; /* requests a second of one token; 0: no limit */
+    uint32_t rate; /* requests per second and token; 0: no limit */
     /* Buckets of recently used tokens, by id. Only a full bucket is evicted, which has no effect on
      * its token; if there is none, a further token is refused. */
-    struct det_map by_id; /* its hash is keyed by chance */
+    struct det_map by_id; /* its hash has a random key */
     struct guard_bucket *buckets;
     size_t count, capacity;
     const struct det_allocator *allocator;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "auth/tokens_internal.h"
+#include "base/assert.h"
 #include "base/hash.h"
 #include "http/address.h"
 
@@ -16,16 +17,15 @@
 #define DOUBLE_MAX   10
 #define FORGET_AFTER DET_MINUTE
 
-/* Of the address without its port, and of IPv6 of the network of 64 bits that one host may have:
+/* Hashes an address without its port; of IPv6 the /64 network, which one host may own:
  * "127.0.0.1:41000", "[::1]:9", "unix". */
 static uint64_t hash_of(const struct tokens_peers *peers, const char *peer)
 {
     union http_address address;
     char origin[INET6_ADDRSTRLEN];
-    socklen_t size;
     uint64_t hash;
 
-    if (http_address_read(peer, &address, &size)) {
+    if (http_address_read(peer, &address, NULL) == 0) {
         http_address_print_origin(&address, origin, sizeof origin);
         peer = origin;
     }
@@ -33,8 +33,10 @@ static uint64_t hash_of(const struct tokens_peers *peers, const char *peer)
     return hash ? hash : 1;
 }
 
-static struct tokens_peer *ways_of(struct tokens_peers *peers, uint64_t hash)
+static struct tokens_peer *slots_of(struct tokens_peers *peers, uint64_t hash)
 {
+    _Static_assert(TOKENS_PEERS % TOKENS_WAYS == 0, "slots are divided evenly");
+    det_assert(hash != 0);
     return &peers->items[hash % (TOKENS_PEERS / TOKENS_WAYS) * TOKENS_WAYS];
 }
 
@@ -46,7 +48,7 @@ static unsigned failures_of(const struct tokens_peer *peer, det_time now)
 
 static struct tokens_peer *find_peer(struct tokens_peers *peers, uint64_t hash)
 {
-    struct tokens_peer *ways = ways_of(peers, hash);
+    struct tokens_peer *ways = slots_of(peers, hash);
 
     for (size_t i = 0; i < TOKENS_WAYS; i++) {
         if (ways[i].hash == hash)
@@ -64,10 +66,10 @@ static bool outranks_peer(
     return ours != others ? ours > others : one->at > other->at;
 }
 
-/* A place for a new one. */
+/* Returns a slot for a new address. */
 static struct tokens_peer *make_room(struct tokens_peers *peers, uint64_t hash, det_time now)
 {
-    struct tokens_peer *ways = ways_of(peers, hash), *least = ways;
+    struct tokens_peer *ways = slots_of(peers, hash), *least = ways;
 
     for (size_t i = 1; i < TOKENS_WAYS; i++) {
         if (outranks_peer(least, &ways[i], now))
@@ -85,6 +87,8 @@ det_time tokens_peer_failed(struct tokens_peers *peers, const char *peer, det_ti
 
     if (!found)
         found = make_room(peers, hash, now);
+    det_assert(
+        wait > 0 && found >= slots_of(peers, hash) && found < slots_of(peers, hash) + TOKENS_WAYS);
     *found = (struct tokens_peer){ .hash = hash, .failures = before + 1, .at = now };
     return wait < WAIT_MAX ? wait : WAIT_MAX;
 }

@@ -3,12 +3,12 @@
 
 /* session_code.c - one-time codes: the console gets a token without typing one.
  *
- * They are only in memory: a process that is killed has none left, and prints a new one at its
- * start. */
+ * Codes are only in memory: a killed process has none left, and prints a new one when it starts. */
 #include <sodium.h>
 #include <string.h>
 
 #include "auth/tokens_internal.h"
+#include "base/assert.h"
 
 #define CODE_BYTES 16
 
@@ -33,6 +33,7 @@ void tokens_code_new(struct tokens *tokens, char code[TOKENS_CODE_SIZE + 1])
     sodium_bin2base64(
         code, TOKENS_CODE_SIZE + 1, bytes, sizeof bytes, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
     sodium_memzero(bytes, sizeof bytes);
+    det_assert(strlen(code) == TOKENS_CODE_SIZE);
     det_mutex_lock(tokens->world, tokens->mutex);
     made = make_room(tokens);
     memcpy(made->text, code, sizeof made->text);
@@ -40,7 +41,7 @@ void tokens_code_new(struct tokens *tokens, char code[TOKENS_CODE_SIZE + 1])
     det_mutex_unlock(tokens->world, tokens->mutex);
 }
 
-/* All are compared, whichever it is. */
+/* Compares all codes, so that the time reveals nothing. */
 static struct tokens_code *find_code(struct tokens *tokens, const char *code, det_time now)
 {
     bool can_be = strlen(code) == TOKENS_CODE_SIZE;
@@ -77,6 +78,7 @@ static bool take_code(
 
 static void put_back(struct tokens *tokens, const struct tokens_code *code)
 {
+    det_assert(code->until > 0 && strlen(code->text) == TOKENS_CODE_SIZE);
     det_mutex_lock(tokens->world, tokens->mutex);
     *make_room(tokens) = *code;
     det_mutex_unlock(tokens->world, tokens->mutex);
@@ -86,7 +88,7 @@ int tokens_code_redeem(
     struct tokens *tokens, const char *code, const char *peer, struct tokens_login *ret,
     struct det_error *reterr)
 {
-    static const struct tokens_wish wish = { TOKENS_CONSOLE, TOKENS_ALL, TOKENS_LOGIN_SPAN };
+    static const struct tokens_grant grant = { TOKENS_CONSOLE, TOKENS_ALL, TOKENS_LOGIN_SPAN };
     struct tokens_code taken;
     int r;
 
@@ -94,7 +96,7 @@ int tokens_code_redeem(
     if (!take_code(tokens, code, peer, &taken, &ret->wait))
         return det_error_set(
             reterr, DET_ERR_NOT_FOUND, "the code is invalid or expired; a code works once");
-    r = tokens_add(tokens, &wish, ret->text, &ret->token, reterr);
+    r = tokens_add(tokens, &grant, ret->text, &ret->token, reterr);
     if (r < 0)
         put_back(tokens, &taken);
     sodium_memzero(&taken, sizeof taken);

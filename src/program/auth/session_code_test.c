@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* session_code_test.c - codes and the tokens they become, and who asks while a disk is at it. */
+/* session_code_test.c - codes, their tokens, and requests during a write to the disk. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -11,7 +11,7 @@
 
 #include "auth/tokens_test.h"
 
-static void a_code_is_good_once_and_makes_a_token_that_lasts(void **state)
+static void login_code_is_valid_once_and_creates_a_token(void **state)
 {
     struct fixture *fixture = *state;
     char code[TOKENS_CODE_SIZE + 1];
@@ -33,7 +33,7 @@ static void a_code_is_good_once_and_makes_a_token_that_lasts(void **state)
     assert_int_equal(answer.scopes, TOKENS_ALL);
 }
 
-static void codes_end_after_ten_minutes_and_the_oldest_one_goes_first(void **state)
+static void login_codes_expire_and_the_oldest_is_evicted(void **state)
 {
     struct fixture *fixture = *state;
     char codes[17][TOKENS_CODE_SIZE + 1];
@@ -57,7 +57,7 @@ static void codes_end_after_ten_minutes_and_the_oldest_one_goes_first(void **sta
         tokens_code_redeem(fixture->tokens, codes[15], "unix", &login, &error), DET_ERR_NOT_FOUND);
 }
 
-static void a_code_stays_good_when_its_token_cannot_be_kept(void **state)
+static void login_code_stays_valid_if_its_token_is_not_saved(void **state)
 {
     struct fixture *fixture = *state;
     char code[TOKENS_CODE_SIZE + 1], path[400];
@@ -111,7 +111,7 @@ static int slow_sync(struct det_world *world, struct det_file *file)
     return det_world_real()->ops->file_sync(world, file);
 }
 
-static void who_checks_does_not_wait_for_a_change(void **state)
+static void token_check_does_not_wait_for_a_change(void **state)
 {
     struct fixture *fixture = *state;
     char good[TOKENS_TEXT_SIZE + 1], more[TOKENS_TEXT_SIZE + 1], code[TOKENS_CODE_SIZE + 1];
@@ -134,8 +134,8 @@ static void who_checks_does_not_wait_for_a_change(void **state)
     assert_int_equal(meanwhile.asked, 2);
 }
 
-/* What a change finds when a process is started at the same time: a fork has all descriptors until
- * it calls exec. */
+/* The lock that a change finds when a process is started at the same time: a fork has all
+ * descriptors until it calls exec. */
 static struct {
     pid_t child;
     int gate[2];
@@ -210,11 +210,11 @@ static void a_link_in_the_place_of_the_checked_folder_gets_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_code_is_good_once_and_makes_a_token_that_lasts),
-        TEST(codes_end_after_ten_minutes_and_the_oldest_one_goes_first),
-        TEST(a_code_stays_good_when_its_token_cannot_be_kept),
+        TEST(login_code_is_valid_once_and_creates_a_token),
+        TEST(login_codes_expire_and_the_oldest_is_evicted),
+        TEST(login_code_stays_valid_if_its_token_is_not_saved),
         TEST(old_logins_leave_the_file),
-        TEST(who_checks_does_not_wait_for_a_change),
+        TEST(token_check_does_not_wait_for_a_change),
         TEST(a_process_that_is_being_started_does_not_keep_the_lock),
         TEST(a_link_in_the_place_of_the_checked_folder_gets_nothing),
     };

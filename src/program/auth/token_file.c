@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -16,134 +15,131 @@
 #include <unistd.h>
 
 #include "auth/tokens_internal.h"
+#include "base/assert.h"
 #include "base/hash.h"
+#include "base/hex.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "json/reader.h"
+#include "json/writer.h"
 
-#define HEAD           "{\"tokens\":1"
+#define FILE_VERSION   1
 #define LOCK_NAME      "tokens.lock"
 #define TEMPORARY_NAME TOKENS_FILE_NAME ".tmp"
 #define MODE           0600
 #define RETRY_MS       5
 #define HASH_TEXT      (2 * TOKENS_HASH_SIZE)
+#define CRC_TEXT       8
 
 /* Lines. */
 
 /* Ends a line, which begins at `from`. */
-static void end_line(struct det_buffer *buffer, size_t from)
+static void end_line(struct det_json_writer *json, size_t from)
 {
-    uint32_t crc = det_crc32c(0, det_buffer_text(buffer) + from, buffer->size - from);
+    const struct det_buffer *text = &json->text;
+    char crc[CRC_TEXT + 1];
 
-    det_buffer_format(buffer, ",\"crc\":\"%08x\"}\n", crc);
+    det_assert(json->depth == 1 && from <= text->size);
+    snprintf(
+        crc, sizeof crc, "%08x", det_crc32c(0, det_buffer_text(text) + from, text->size - from));
+    det_json_text(json, "crc", crc);
+    det_json_close(json, '}');
+    det_buffer_append_char(&json->text, '\n');
+    json->needs_comma = false;
 }
 
-static void format_scopes(struct det_buffer *buffer, unsigned scopes)
+static void format_scopes(struct det_json_writer *json, unsigned scopes)
 {
-    const char *separator = "";
-
+    det_assert((scopes & ~TOKENS_ALL) == 0);
+    det_json_open(json, "scopes", '[');
     for (size_t i = 0; i < TOKENS_SCOPE_COUNT; i++) {
-        if (!(scopes & 1u << i))
-            continue;
-        det_buffer_format(buffer, "%s\"%s\"", separator, tokens_scope_word(i));
-        separator = ",";
+        if (scopes & 1u << i)
+            det_json_text(json, NULL, tokens_scope_word(i));
     }
+    det_json_close(json, ']');
 }
 
-static void format_row(struct det_buffer *buffer, const struct tokens_row *row)
+static void format_row(struct det_json_writer *json, const struct tokens_row *row)
 {
-    char created[DET_TIME_TEXT], expires[DET_TIME_TEXT], hash[HASH_TEXT + 1];
-    size_t from = buffer->size;
+    size_t from = json->text.size;
+    char hash[HASH_TEXT + 1];
 
-    sodium_bin2hex(hash, sizeof hash, row->hash, sizeof row->hash);
-    det_format_time(row->token.created, created, sizeof created);
-    det_format_time(row->token.expires, expires, sizeof expires);
-    det_buffer_format(
-        buffer, "{\"id\":\"%s\",\"name\":\"%s\",\"scopes\":[", row->token.id, row->token.name);
-    format_scopes(buffer, row->token.scopes);
-    det_buffer_format(buffer, "],\"created\":\"%s\",\"expires\":", created);
+    det_hex_write(row->hash, sizeof row->hash, hash);
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "id", row->token.id);
+    det_json_text(json, "name", row->token.name);
+    format_scopes(json, row->token.scopes);
+    det_json_time(json, "created", row->token.created);
     if (row->token.expires)
-        det_buffer_format(buffer, "\"%s\"", expires);
+        det_json_time(json, "expires", row->token.expires);
     else
-        det_buffer_append_text(buffer, "null");
-    det_buffer_format(buffer, ",\"sha256\":\"%s\"", hash);
-    end_line(buffer, from);
+        det_json_null(json, "expires");
+    det_json_text(json, "sha256", hash);
+    end_line(json, from);
 }
 
 void tokens_file_format(struct det_buffer *buffer, const struct tokens_set *set)
 {
-    det_buffer_append_text(buffer, HEAD);
-    end_line(buffer, 0);
+    struct det_json_writer json = { .text = *buffer };
+
+    det_assert(buffer->size == 0 && set->count <= set->capacity);
+    det_json_open(&json, NULL, '{');
+    det_json_number(&json, "tokens", FILE_VERSION);
+    end_line(&json, 0);
     for (size_t i = 0; i < set->count; i++)
-        format_row(buffer, &set->rows[i]);
+        format_row(&json, &set->rows[i]);
+    *buffer = json.text;
 }
 
-/* The rest of a line; NULL: malformed. */
-static void take_literal(const char **at, const char *literal)
+static bool read_text(
+    const struct det_json_value *line, const char *key, char *target, size_t capacity)
 {
-    size_t size = strlen(literal);
+    const char *text = det_json_get_text(line, key);
 
-    *at = *at && strncmp(*at, literal, size) == 0 ? *at + size : NULL;
+    return text && det_text_copy(target, capacity, text);
 }
 
-/* Reads up to the next quote. */
-static void take_word(const char **at, char *target, size_t capacity)
+/* An expiry may be null. */
+static bool read_times(const struct det_json_value *line, struct token *token)
 {
-    size_t size = *at ? strcspn(*at, "\"\n") : capacity;
+    const struct det_json_value *expires = det_json_get(line, "expires");
 
-    if (size >= capacity) {
-        *at = NULL;
-        return;
-    }
-    memcpy(target, *at, size);
-    target[size] = '\0';
-    *at += size;
+    return det_json_value_time(det_json_get(line, "created"), &token->created) == 0 &&
+           (det_json_is(expires, DET_JSON_NULL) ||
+            det_json_value_time(expires, &token->expires) == 0);
 }
 
-static void take_time(const char **at, det_time *ret)
+static bool read_scopes(const struct det_json_value *line, unsigned *ret)
 {
-    char text[DET_TIME_TEXT];
+    DET_JSON_EACH (item, det_json_get(line, "scopes")) {
+        size_t i = 0;
 
-    take_word(at, text, sizeof text);
-    if (*at && det_parse_time(det_view_text(text), ret) < 0)
-        *at = NULL;
-}
-
-static void take_scopes(const char **at, unsigned *ret)
-{
-    for (size_t i = 0; *at && i < TOKENS_SCOPE_COUNT; i++) {
-        const char *word = tokens_scope_word(i), *quote = *at + (**at == ',');
-
-        if (*quote != '"' || strncmp(quote + 1, word, strlen(word)) != 0)
-            continue;
+        if (!det_json_is(item, DET_JSON_STRING))
+            return false;
+        while (i < TOKENS_SCOPE_COUNT && !det_view_is(item->text, tokens_scope_word(i)))
+            i++;
+        if (i == TOKENS_SCOPE_COUNT)
+            return false;
         *ret |= 1u << i;
-        *at = quote + strlen(word) + 2;
     }
+    return true;
 }
 
-static void take_row(const char **at, struct tokens_row *row)
+static bool read_hash(const struct det_json_value *line, unsigned char *target)
 {
-    char hash[HASH_TEXT + 1];
+    const char *text = det_json_get_text(line, "sha256");
 
-    take_literal(at, "{\"id\":\"");
-    take_word(at, row->token.id, sizeof row->token.id);
-    take_literal(at, "\",\"name\":\"");
-    take_word(at, row->token.name, sizeof row->token.name);
-    take_literal(at, "\",\"scopes\":[");
-    take_scopes(at, &row->token.scopes);
-    take_literal(at, "],\"created\":\"");
-    take_time(at, &row->token.created);
-    take_literal(at, "\",\"expires\":");
-    if (*at && **at == '"') {
-        take_literal(at, "\"");
-        take_time(at, &row->token.expires);
-        take_literal(at, "\"");
-    } else {
-        take_literal(at, "null");
-    }
-    take_literal(at, ",\"sha256\":\"");
-    take_word(at, hash, sizeof hash);
-    if (*at && sodium_hex2bin(row->hash, sizeof row->hash, hash, strlen(hash), NULL, NULL, NULL))
-        *at = NULL;
+    return text && strlen(text) == HASH_TEXT && det_hex_read(text, target, TOKENS_HASH_SIZE);
+}
+
+static bool read_row(const struct det_json_value *line, struct tokens_row *row)
+{
+    struct token *token = &row->token;
+
+    return read_text(line, "id", token->id, sizeof token->id) &&
+           read_text(line, "name", token->name, sizeof token->name) &&
+           read_scopes(line, &token->scopes) && read_times(line, token) &&
+           read_hash(line, row->hash);
 }
 
 static int fail_line(struct det_error *reterr, size_t line)
@@ -167,20 +163,55 @@ static bool is_right(const struct tokens_set *set, const struct tokens_row *row)
     return true;
 }
 
-static int parse_rows(const char *at, struct tokens_set *set, struct det_error *reterr)
+/* Reads the line at `*at`, whose values live in the arena, and moves to the next one. */
+static int read_line(
+    struct det_arena *arena, const char **at, size_t number, const struct det_json_value **ret,
+    struct det_error *reterr)
 {
-    while (*at) {
-        struct tokens_row *row = &set->rows[set->count];
+    const char *end = strchr(*at, '\n');
+    int r = DET_ERR_TRUNCATED;
 
-        *row = (struct tokens_row){ .token = { .id = "" } };
-        take_row(&at, row);
-        at = at ? strchr(at, '\n') : NULL;
-        if (!at || !is_right(set, row))
-            return fail_line(reterr, set->count + 2);
-        set->count++;
-        at++;
-    }
+    if (end)
+        r = det_json_read(arena, det_view_of(*at, (size_t)(end - *at)), ret, NULL);
+    if (r == DET_ERR_NO_MEMORY)
+        return det_error_set(reterr, r, "out of memory");
+    if (r < 0)
+        return fail_line(reterr, number);
+    *at = end + 1;
     return 0;
+}
+
+static int parse_row(
+    struct det_arena *arena, const char **at, struct tokens_set *set, struct det_error *reterr)
+{
+    struct tokens_row row = { .token = { .id = "" } };
+    const struct det_json_value *line = NULL;
+    size_t number = set->count + 2;
+    int r = read_line(arena, at, number, &line, reterr);
+
+    if (r < 0)
+        return r;
+    if (!read_row(line, &row) || !is_right(set, &row))
+        return fail_line(reterr, number);
+    det_assert(set->count < set->capacity);
+    set->rows[set->count++] = row;
+    return 0;
+}
+
+static int parse_rows(
+    const struct det_allocator *allocator, const char *at, struct tokens_set *set,
+    struct det_error *reterr)
+{
+    int r = 0;
+
+    while (r == 0 && *at) {
+        struct det_arena arena;
+
+        det_arena_init(&arena, allocator);
+        r = parse_row(&arena, &at, set, reterr);
+        det_arena_deinit(&arena);
+    }
+    return r;
 }
 
 /* Returns whether the set equals the text byte by byte, including what was skipped: checksums,
@@ -198,7 +229,7 @@ static int check_same(
     r = det_buffer_status(&again);
     if (r < 0)
         det_error_set(reterr, r, "%s", det_error_text(r));
-    /* Both end with a 0 that counts. */
+    /* Both texts end with a NUL, which is compared, too. */
     for (; r == 0 && same <= text->size && same <= again.size; same++) {
         if (text->data[same] != again.data[same])
             r = fail_line(reterr, line);
@@ -208,13 +239,23 @@ static int check_same(
     return r;
 }
 
-static int check_head(const char *text, struct det_error *reterr)
+/* Checks the first line and moves to the next one. */
+static int check_head(
+    const struct det_allocator *allocator, const char **at, struct det_error *reterr)
 {
-    if (strncmp(text, HEAD ",", sizeof HEAD) == 0)
-        return 0;
-    if (strncmp(text, "{\"tokens\":", strlen("{\"tokens\":")) == 0)
+    const struct det_json_value *line = NULL;
+    struct det_arena arena;
+    uint64_t version = 0;
+    int r;
+
+    det_arena_init(&arena, allocator);
+    r = read_line(&arena, at, 1, &line, reterr);
+    if (r == 0 && det_json_value_u64(det_json_get(line, "tokens"), &version) < 0)
+        r = fail_line(reterr, 1);
+    det_arena_deinit(&arena);
+    if (r == 0 && version != FILE_VERSION)
         return det_error_set(reterr, DET_ERR_VERSION, "a newer detent has written it");
-    return fail_line(reterr, 1);
+    return r;
 }
 
 void tokens_set_free(const struct det_allocator *allocator, struct tokens_set *set)
@@ -237,21 +278,21 @@ int tokens_file_parse(
     const struct det_allocator *allocator, const struct det_buffer *text, struct tokens_set *ret,
     struct det_error *reterr)
 {
-    const char *whole = det_buffer_text(text);
-    struct tokens_set set = { .capacity = count_lines(whole) + 1 };
+    const char *at = det_buffer_text(text);
+    struct tokens_set set = { .capacity = count_lines(at) + 1 };
     int r;
 
-    if (strlen(whole) != text->size || !strchr(whole, '\n'))
+    if (strlen(at) != text->size)
         return fail_line(reterr, 1);
-    r = check_head(whole, reterr);
+    r = check_head(allocator, &at, reterr);
     if (r < 0)
         return r;
     if (set.capacity > TOKENS_MAX + 2)
         return det_error_set(reterr, DET_ERR_LIMIT, "there are more than %d tokens", TOKENS_MAX);
     set.rows = DET_NEW_ARRAY(allocator, set.capacity, struct tokens_row);
     if (!set.rows)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    r = parse_rows(strchr(whole, '\n') + 1, &set, reterr);
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
+    r = parse_rows(allocator, at, &set, reterr);
     if (r == 0)
         r = check_same(allocator, text, &set, reterr);
     if (r < 0)
@@ -286,7 +327,7 @@ static struct tokens_stamp stamp_of(const struct stat *status)
     };
 }
 
-int tokens_file_look(
+int tokens_file_check(
     int folder, const char *name, struct tokens_stamp *ret, struct det_error *reterr)
 {
     struct stat status;
@@ -296,19 +337,19 @@ int tokens_file_look(
     else if (errno == ENOENT)
         *ret = (struct tokens_stamp){ 0 };
     else
-        return fail_errno(reterr, "it cannot be looked at");
+        return fail_errno(reterr, "cannot get its status");
     return 0;
 }
 
 static int check_owner(const struct stat *status, struct det_error *reterr)
 {
     if (!S_ISREG(status->st_mode))
-        return det_error_set(reterr, DET_ERR_REFUSED, "it is no regular file");
+        return det_error_set(reterr, DET_ERR_REFUSED, "it is not a regular file");
     if (status->st_uid != geteuid() && status->st_uid != 0 && geteuid() != 0)
-        return det_error_set(reterr, DET_ERR_REFUSED, "it is another user's");
+        return det_error_set(reterr, DET_ERR_REFUSED, "it belongs to another user");
     if (status->st_mode & 077)
         return det_error_set(
-            reterr, DET_ERR_REFUSED, "others may read or write it; chmod 600 makes it yours");
+            reterr, DET_ERR_REFUSED, "others may read or write it; run chmod 600 on it");
     if (status->st_size > TOKENS_FILE_MAX)
         return det_error_set(reterr, DET_ERR_LIMIT, "it is larger than %d bytes", TOKENS_FILE_MAX);
     return 0;
@@ -324,14 +365,14 @@ static int read_opened(
     int r;
 
     if (fstat(descriptor, &status) < 0)
-        return fail_errno(reterr, "it cannot be looked at");
+        return fail_errno(reterr, "cannot get its status");
     r = check_owner(&status, reterr);
     if (r < 0)
         return r;
     *ret_stamp = stamp_of(&status);
     target = status.st_size ? det_buffer_extend(ret, (size_t)status.st_size) : NULL;
     if (det_buffer_status(ret) < 0)
-        return det_error_set(reterr, det_buffer_status(ret), "there is no memory left");
+        return det_error_set(reterr, det_buffer_status(ret), "out of memory");
     count = target ? pread(descriptor, target, (size_t)status.st_size, 0) : 0;
     if (count != status.st_size)
         return fail_errno(reterr, "it cannot be read");
@@ -352,14 +393,15 @@ int tokens_file_read(
     return r;
 }
 
-/* A new file for our eyes alone. What root makes in another's folder is that one's. */
+/* Creates a file that only its owner can read. A file that root creates in the folder of another
+ * user belongs to that user. */
 static int make_private(int folder, int *ret, struct det_error *reterr)
 {
     struct stat status;
     int descriptor, r;
 
     if (fstat(folder, &status) < 0)
-        return fail_errno(reterr, "its folder cannot be looked at");
+        return fail_errno(reterr, "cannot get the status of its folder");
     /* A crash may have left one. */
     if (unlinkat(folder, TEMPORARY_NAME, 0) < 0 && errno != ENOENT)
         return fail_errno(reterr, "it cannot be written");
@@ -371,7 +413,7 @@ static int make_private(int folder, int *ret, struct det_error *reterr)
     if (r == 0 && geteuid() == 0)
         r = fchown(descriptor, status.st_uid, status.st_gid);
     if (r < 0) {
-        r = fail_errno(reterr, "it cannot be made private");
+        r = fail_errno(reterr, "cannot set its owner and mode");
         close(descriptor);
     } else {
         *ret = descriptor;
@@ -379,7 +421,7 @@ static int make_private(int folder, int *ret, struct det_error *reterr)
     return r;
 }
 
-/* What is open, for the world: whatever its name leads to by now. */
+/* Writes to an open file through the world, whatever its name refers to by now. */
 #define OPENED_MAX (sizeof "/proc/self/fd/" + 12)
 
 static int write_opened(struct det_world *world, int descriptor, const struct det_buffer *text)
@@ -442,7 +484,7 @@ int tokens_file_write(
     return r;
 }
 
-/* Another process holds it for as long as a file is written. */
+/* Another process holds the lock only while it writes a file. */
 static int wait_for_lock(int descriptor, det_time patience)
 {
     det_time left = patience;
@@ -458,19 +500,19 @@ static int wait_for_lock(int descriptor, det_time patience)
     return 0;
 }
 
-/* Nobody else has made it, or can put files into it. */
+/* This user owns the folder, and no other user can create files in it. */
 static int check_folder(const char *path, int folder, struct det_error *reterr)
 {
     struct stat status;
 
     if (fstat(folder, &status) < 0)
-        return fail_errno(reterr, "their folder cannot be looked at");
+        return fail_errno(reterr, "cannot get the status of their folder");
     if (status.st_uid != geteuid() && geteuid() != 0)
-        return det_error_set(reterr, DET_ERR_REFUSED, "%.200s is another user's; remove it", path);
+        return det_error_set(
+            reterr, DET_ERR_REFUSED, "%.200s belongs to another user; remove it", path);
     if (status.st_mode & 022)
         return det_error_set(
-            reterr, DET_ERR_REFUSED, "%.200s: others may write to it; chmod 700 makes it yours",
-            path);
+            reterr, DET_ERR_REFUSED, "%.200s: others may write to it; run chmod 700 on it", path);
     return 0;
 }
 
@@ -480,15 +522,16 @@ int tokens_folder_open(const char *path, bool is_made, int *ret, struct det_erro
 
     *ret = -1;
     if (is_made && mkdir(path, 0700) < 0 && errno != EEXIST)
-        return fail_errno(reterr, "their folder cannot be made");
+        return fail_errno(reterr, "cannot create their folder");
     folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0 && errno == ENOENT && !is_made)
         return 0;
     if (folder < 0 && (errno == ENOTDIR || errno == ELOOP))
         return det_error_set(
-            reterr, DET_ERR_REFUSED, "%.200s is no folder, but a link or a file; remove it", path);
+            reterr, DET_ERR_REFUSED, "%.200s is not a folder, but a link or a file; remove it",
+            path);
     if (folder < 0)
-        return fail_errno(reterr, "their folder cannot be opened");
+        return fail_errno(reterr, "cannot open their folder");
     r = check_folder(path, folder, reterr);
     if (r < 0)
         close(folder);
@@ -497,8 +540,8 @@ int tokens_folder_open(const char *path, bool is_made, int *ret, struct det_erro
     return r;
 }
 
-/* A file that root creates in the folder of another user belongs to that user. One that stays
- * root's is still a lock, and says so to that user. */
+/* A file that root creates in the folder of another user belongs to that user. If this fails, the
+ * file is still a lock, and that user gets an error. */
 static void give_to_owner(int folder, int descriptor)
 {
     struct stat status;
@@ -514,13 +557,13 @@ int tokens_file_lock(int folder, det_time patience, int *ret, struct det_error *
     int r;
 
     if (descriptor < 0)
-        return fail_errno(reterr, "their lock, " LOCK_NAME ", cannot be opened");
+        return fail_errno(reterr, "cannot open their lock, " LOCK_NAME);
     give_to_owner(folder, descriptor);
     r = wait_for_lock(descriptor, patience);
     if (r == DET_ERR_BUSY)
-        det_error_set(reterr, r, "another process is changing them; try again");
+        det_error_set(reterr, r, "another process is changing the tokens; retry");
     else if (r < 0)
-        fail_errno(reterr, "cannot lock them");
+        fail_errno(reterr, "cannot lock the tokens");
     if (r < 0)
         close(descriptor);
     else

@@ -21,9 +21,9 @@
 #include "base/memory.h"
 #include "base/text.h"
 
-#define PREFIX     "det_"
-#define LOOK_EVERY DET_SECOND
-#define LOOKS_MAX  8
+#define PREFIX      "det_"
+#define CHECK_EVERY DET_SECOND
+#define CHECKS_MAX  8
 
 /* Scopes. */
 
@@ -75,7 +75,7 @@ static bool is_same(const struct tokens_stamp *a, const struct tokens_stamp *b)
            a->mode == b->mode && a->owner == b->owner;
 }
 
-/* Says which file it is about. */
+/* Adds the path of the file to an error. */
 static int name_file(const struct tokens *tokens, int r, struct det_error *reterr)
 {
     char text[DET_ERROR_TEXT_MAX];
@@ -97,7 +97,7 @@ static int read_set_in(
     *ret = (struct tokens_set){ 0 };
     *ret_stamp = (struct tokens_stamp){ 0 };
     if (folder >= 0)
-        r = tokens_file_look(folder, TOKENS_FILE_NAME, ret_stamp, reterr);
+        r = tokens_file_check(folder, TOKENS_FILE_NAME, ret_stamp, reterr);
     if (r == 0 && ret_stamp->is_there) {
         det_buffer_init(&text, tokens->allocator);
         r = tokens_file_read(folder, &text, ret_stamp, reterr);
@@ -134,8 +134,8 @@ static struct tokens_row *find_row(const struct tokens_set *set, const char *id)
     return NULL;
 }
 
-/* Those that `set` has and `other` has not. */
-static void tell_missing(
+/* Reports tokens of `set` that are not in `other`. */
+static void report_missing(
     const struct tokens *tokens, const struct tokens_set *set, const struct tokens_set *other,
     bool is_new)
 {
@@ -149,69 +149,68 @@ static void tell_missing(
 static void install_set(
     struct tokens *tokens, const struct tokens_set *set_take, const struct tokens_stamp *stamp)
 {
-    tell_missing(tokens, &tokens->set, set_take, false);
-    tell_missing(tokens, set_take, &tokens->set, true);
+    det_assert(set_take->count <= set_take->capacity);
+    report_missing(tokens, &tokens->set, set_take, false);
+    report_missing(tokens, set_take, &tokens->set, true);
     tokens_set_free(tokens->allocator, &tokens->set);
     tokens->set = *set_take;
     tokens->stamp = *stamp;
     tokens->is_closed = false;
-    tokens->told[0] = '\0';
+    tokens->reported[0] = '\0';
 }
 
-/* Rejects all tokens until the file is valid again. A lack of memory or descriptors says nothing
- * about the file: it is tried again. */
+/* Rejects all tokens until the file is valid again. A lack of memory or descriptors is not a
+ * defect of the file: reading is retried. */
 static void close_up(
     struct tokens *tokens, int r, const struct tokens_stamp *stamp, const char *text)
 {
-    bool is_new = strcmp(tokens->told, text) != 0;
+    bool is_new = strcmp(tokens->reported, text) != 0;
 
+    det_assert(r < 0 && *text);
     tokens->stamp = r == DET_ERR_NO_MEMORY ? (struct tokens_stamp){ .size = -1 } : *stamp;
     tokens->is_closed |= r != DET_ERR_NO_MEMORY;
-    snprintf(tokens->told, sizeof tokens->told, "%s", text);
-    if (is_new && tokens->trouble)
-        tokens->trouble(tokens->user, text, tokens->is_closed);
+    snprintf(tokens->reported, sizeof tokens->reported, "%s", text);
+    if (is_new && tokens->problem)
+        tokens->problem(tokens->user, text, tokens->is_closed);
 }
 
 /* Reads the file if it has changed since the last look. */
-static int load_file(struct tokens *tokens, bool is_forced, struct det_error *reterr)
+static void load_file(struct tokens *tokens)
 {
     struct det_error error = { 0 };
     struct tokens_stamp stamp;
     struct tokens_set set;
     int r;
 
-    tokens->looked_at = det_world_now(tokens->world, DET_CLOCK_MONOTONIC);
-    if (!is_forced && tokens_file_look(AT_FDCWD, tokens->path, &stamp, &error) == 0 &&
+    tokens->inspected = det_world_now(tokens->world, DET_CLOCK_MONOTONIC);
+    if (tokens_file_check(AT_FDCWD, tokens->path, &stamp, &error) == 0 &&
         is_same(&stamp, &tokens->stamp))
-        return 0;
+        return;
     r = read_set(tokens, &set, &stamp, &error);
     if (r < 0)
         close_up(tokens, r, &stamp, error.text);
     else
         install_set(tokens, &set, &stamp);
-    if (r < 0 && reterr)
-        *reterr = error;
-    return r;
 }
 
-static void look_again(struct tokens *tokens, det_time every)
+static void check_again(struct tokens *tokens, det_time every)
 {
     det_time now = det_world_now(tokens->world, DET_CLOCK_MONOTONIC);
 
-    if (now - tokens->looked_at >= every)
-        (void)!load_file(tokens, false, NULL);
+    if (now - tokens->inspected >= every)
+        load_file(tokens);
 }
 
-/* Returns true if an unknown token justifies another look at the file: one per second, with a small
- * burst. */
-static bool is_worth_a_look(struct tokens *tokens)
+/* Returns true if an unknown token justifies another check of the file: one per second, with a
+ * small burst. */
+static bool is_worth_a_check(struct tokens *tokens)
 {
     det_time now = det_world_now(tokens->world, DET_CLOCK_MONOTONIC);
-    det_time next = (tokens->looks > now ? tokens->looks : now) + LOOK_EVERY;
+    det_time next = (tokens->next_check_at > now ? tokens->next_check_at : now) + CHECK_EVERY;
 
-    if (next - now > LOOKS_MAX * LOOK_EVERY)
+    if (next - now > CHECKS_MAX * CHECK_EVERY)
         return false;
-    tokens->looks = next;
+    tokens->next_check_at = next;
     return true;
 }
 
@@ -227,7 +226,7 @@ static int make_room(struct tokens *tokens, struct tokens_set *set, struct det_e
     set->capacity = 1;
     set->rows = DET_NEW_ARRAY(tokens->allocator, set->capacity, struct tokens_row);
     if (!set->rows)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     return 0;
 }
 
@@ -243,8 +242,8 @@ static int write_set(
     tokens_file_format(&text, set);
     r = name_file(tokens, tokens_file_write(tokens->world, folder, &text, reterr), reterr);
     det_buffer_deinit(&text);
-    /* What cannot be looked at now is looked at again in a second. */
-    if (r == 0 && tokens_file_look(folder, TOKENS_FILE_NAME, ret, &unseen) < 0)
+    /* Without a status, the next look reads the file again. */
+    if (r == 0 && tokens_file_check(folder, TOKENS_FILE_NAME, ret, &unseen) < 0)
         *ret = (struct tokens_stamp){ .size = -1 };
     return r;
 }
@@ -294,7 +293,7 @@ static int apply_change(
     return r;
 }
 
-/* Making one. */
+/* Creating a token. */
 
 static void make_id(struct tokens *tokens, const struct tokens_set *set, char *id)
 {
@@ -343,7 +342,7 @@ static void drop_old_logins(struct tokens_set *set, det_time now)
 }
 
 struct addition {
-    const struct tokens_wish *wish;
+    const struct tokens_grant *grant;
     char *text;
     struct token *token;
 };
@@ -356,19 +355,20 @@ static int add_token(
     struct tokens_row *row;
 
     det_assert(set->rows && set->count < set->capacity);
-    if (strcmp(addition->wish->name, TOKENS_CONSOLE) == 0)
+    if (strcmp(addition->grant->name, TOKENS_CONSOLE) == 0)
         drop_old_logins(set, now);
     if (set->count >= TOKENS_MAX)
         return det_error_set(
-            reterr, DET_ERR_LIMIT, "there are %d tokens; revoke some first", TOKENS_MAX);
+            reterr, DET_ERR_LIMIT, "the limit of %d tokens is reached; revoke some first",
+            TOKENS_MAX);
     row = &set->rows[set->count];
     *row =
         (struct tokens_row){ .token = {
-                                 .scopes = addition->wish->scopes,
+                                 .scopes = addition->grant->scopes,
                                  .created = now,
-                                 .expires = addition->wish->span ? now + addition->wish->span : 0,
+                                 .expires = addition->grant->span ? now + addition->grant->span : 0,
                              } };
-    snprintf(row->token.name, sizeof row->token.name, "%s", addition->wish->name);
+    snprintf(row->token.name, sizeof row->token.name, "%s", addition->grant->name);
     make_id(tokens, set, row->token.id);
     make_text(tokens, row->token.id, addition->text);
     hash_text(addition->text, row->hash);
@@ -378,18 +378,21 @@ static int add_token(
 }
 
 int tokens_add(
-    struct tokens *tokens, const struct tokens_wish *wish, char text[TOKENS_TEXT_SIZE + 1],
+    struct tokens *tokens, const struct tokens_grant *grant, char text[TOKENS_TEXT_SIZE + 1],
     struct token *ret, struct det_error *reterr)
 {
-    struct addition addition = { wish, text, ret };
+    struct addition addition = { grant, text, ret };
     int r;
 
-    if (!det_name_is_valid(wish->name) || strlen(wish->name) > TOKENS_NAME_MAX)
+    if (!det_name_is_valid(grant->name) || strlen(grant->name) > TOKENS_NAME_MAX)
         return det_error_set(
             reterr, DET_ERR_INVALID,
-            "a name of a token is 1 to %d letters, digits, '.', '_' and '-'", TOKENS_NAME_MAX);
-    if (!wish->scopes || wish->scopes & ~TOKENS_ALL || wish->span < 0 || wish->span > DET_DELAY_MAX)
-        return det_error_set(reterr, DET_ERR_INVALID, "a token has scopes, and at most ten years");
+            "the name of a token must be 1 to %d letters, digits, '.', '_' and '-'",
+            TOKENS_NAME_MAX);
+    if (!grant->scopes || grant->scopes & ~TOKENS_ALL || grant->span < 0 ||
+        grant->span > DET_DELAY_MAX)
+        return det_error_set(
+            reterr, DET_ERR_INVALID, "a token needs scopes, and expires within ten years");
     r = apply_change(tokens, add_token, &addition, reterr);
     if (r < 0)
         sodium_memzero(text, TOKENS_TEXT_SIZE + 1);
@@ -412,6 +415,7 @@ static int drop_token(
     if (!row)
         return det_error_set(reterr, DET_ERR_NOT_FOUND, "there is no token '%.40s'", removal->id);
     *removal->token = row->token;
+    det_assert(row >= set->rows && row < set->rows + set->count);
     set->count--;
     memmove(row, row + 1, (size_t)(&set->rows[set->count] - row) * sizeof *row);
     return 0;
@@ -427,9 +431,9 @@ const char *tokens_verdict_text(enum tokens_verdict verdict)
     case TOKENS_MALFORMED:
         return "this is not a token; create one with `detent token new`";
     case TOKENS_UNKNOWN:
-        return "the token is not known here, or was revoked";
+        return "the token is unknown or was revoked";
     case TOKENS_EXPIRED:
-        return "the token has expired; `detent token new` makes another one";
+        return "the token has expired; `detent token new` creates a new one";
     case TOKENS_CLOSED:
         return "no token is valid while the token file is unusable: `detent token list` shows why";
     }
@@ -454,8 +458,8 @@ static unsigned rights_of(const struct token *token)
     return token->scopes & TOKENS_ADMIN ? TOKENS_ALL : token->scopes;
 }
 
-/* As much is done for an id that there is not. */
-static enum tokens_verdict judge_token(
+/* Does the same work for an unknown id, so that the time reveals nothing. */
+static enum tokens_verdict validate_token(
     struct tokens *tokens, const char *text, struct tokens_answer *answer)
 {
     static const struct tokens_row nobody = { .token = { .id = "" } };
@@ -477,6 +481,7 @@ static enum tokens_verdict judge_token(
     if (has_expired(tokens, &row->token))
         return TOKENS_EXPIRED;
     answer->scopes = rights_of(&row->token);
+    det_assert(answer->scopes && (answer->scopes & ~TOKENS_ALL) == 0);
     return TOKENS_GOOD;
 }
 
@@ -485,12 +490,12 @@ void tokens_check(
 {
     *ret = (struct tokens_answer){ .scopes = 0 };
     det_mutex_lock(tokens->world, tokens->mutex);
-    look_again(tokens, LOOK_EVERY);
-    ret->verdict = judge_token(tokens, text, ret);
-    /* It may have been made a moment ago. */
-    if (ret->verdict == TOKENS_UNKNOWN && is_worth_a_look(tokens)) {
-        look_again(tokens, 0);
-        ret->verdict = judge_token(tokens, text, ret);
+    check_again(tokens, CHECK_EVERY);
+    ret->verdict = validate_token(tokens, text, ret);
+    /* It may have been created a moment ago. */
+    if (ret->verdict == TOKENS_UNKNOWN && is_worth_a_check(tokens)) {
+        check_again(tokens, 0);
+        ret->verdict = validate_token(tokens, text, ret);
     }
     /* A valid token forgives no failures: a guesser may share the address of a user with a
      * token. */
@@ -500,7 +505,7 @@ void tokens_check(
     det_mutex_unlock(tokens->world, tokens->mutex);
 }
 
-/* The rest of the interface. */
+/* Public functions. */
 
 int tokens_open(const struct tokens_options *options, struct tokens **ret, struct det_error *reterr)
 {
@@ -510,15 +515,15 @@ int tokens_open(const struct tokens_options *options, struct tokens **ret, struc
     if (strlen(options->folder) >= sizeof tokens->folder)
         return det_error_set(reterr, DET_ERR_LIMIT, "the path of the tokens is too long");
     if (sodium_init() < 0)
-        return det_error_set(reterr, DET_ERR_UNSUPPORTED, "libsodium does not work here");
+        return det_error_set(reterr, DET_ERR_UNSUPPORTED, "cannot initialize libsodium");
     tokens = DET_NEW(options->allocator, struct tokens);
     if (!tokens)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     tokens->allocator = options->allocator;
     tokens->world = det_world_or_real(options->world);
     tokens->peers.key = det_world_random_u64(tokens->world);
     tokens->patience = options->patience;
-    tokens->trouble = options->trouble;
+    tokens->problem = options->problem;
     tokens->changed = options->changed;
     tokens->user = options->user;
     snprintf(tokens->folder, sizeof tokens->folder, "%s", options->folder);
@@ -546,16 +551,6 @@ void tokens_close(struct tokens *tokens)
     det_mutex_close(tokens->world, tokens->changing);
     sodium_memzero(tokens->codes, sizeof tokens->codes);
     DET_DELETE(tokens->allocator, tokens);
-}
-
-int tokens_reload(struct tokens *tokens, struct det_error *reterr)
-{
-    int r;
-
-    det_mutex_lock(tokens->world, tokens->mutex);
-    r = load_file(tokens, true, reterr);
-    det_mutex_unlock(tokens->world, tokens->mutex);
-    return r;
 }
 
 int tokens_revoke(
@@ -611,7 +606,7 @@ bool tokens_is_good(struct tokens *tokens, const char *id, unsigned needed)
     bool is_good;
 
     det_mutex_lock(tokens->world, tokens->mutex);
-    look_again(tokens, LOOK_EVERY);
+    check_again(tokens, CHECK_EVERY);
     row = tokens->is_closed ? NULL : find_row(&tokens->set, id);
     is_good = row && !has_expired(tokens, &row->token) && (rights_of(&row->token) & needed);
     det_mutex_unlock(tokens->world, tokens->mutex);

@@ -12,12 +12,11 @@
  *
  * Invariants
  *   1. A secret is returned once, at its creation; it is neither in the file nor kept in memory.
- *   2. Memory holds a whole valid file. While the file is invalid, no token is valid: its change
- *      may
- *      have been meant to revoke one.
+ *   2. Memory holds a complete valid file. While the file is invalid, no token is valid: its change
+ *      may have been meant to revoke one.
  *   3. A change is in the file, synced, before it takes effect.
  *
- * Any thread may call. Only a change writes; a check looks at the file once a second, and for an
+ * Any thread may call. Only a change writes; a check examines the file once a second, and for an
  * unknown token, with a rate limit, and never waits for a change. */
 #ifndef DET_AUTH_TOKENS_H
 #define DET_AUTH_TOKENS_H
@@ -58,7 +57,7 @@ struct token {
     char name[TOKENS_NAME_MAX + 1];
     unsigned scopes;  /* as given */
     det_time created; /* wall */
-    det_time expires; /* the same; 0: never */
+    det_time expires; /* wall; 0: never */
 };
 
 struct tokens_options {
@@ -70,8 +69,8 @@ struct tokens_options {
     /* Reports that the file is invalid (`is_closed`) or temporarily unreadable, and why; once,
      * until that changes. May be NULL. Called on the thread that detected it; it must not call
      * back. */
-    void (*trouble)(void *user, const char *text, bool is_closed);
-    /* Reports that a token was added or removed since the last read. May be NULL; as `trouble`. */
+    void (*problem)(void *user, const char *text, bool is_closed);
+    /* Reports that a token was added or removed since the last read. May be NULL; as `problem`. */
     void (*changed)(void *user, const struct token *token, bool is_new);
     void *user;
 };
@@ -81,9 +80,6 @@ struct tokens_options {
 DET_MUST_CHECK int tokens_open(
     const struct tokens_options *options, struct tokens **ret, struct det_error *reterr);
 void tokens_close(struct tokens *tokens);
-/* Reads the file now, whenever that was last done. Errors as tokens_open(): then no token is
- * valid. */
-DET_MUST_CHECK int tokens_reload(struct tokens *tokens, struct det_error *reterr);
 
 enum tokens_verdict {
     TOKENS_GOOD,
@@ -105,7 +101,7 @@ struct tokens_answer {
 void tokens_check(
     struct tokens *tokens, const char *text, const char *peer, struct tokens_answer *ret);
 
-struct tokens_wish {
+struct tokens_grant {
     const char *name;
     unsigned scopes;
     det_time span; /* its lifetime; 0: unlimited */
@@ -114,7 +110,7 @@ struct tokens_wish {
  * wipe it. DET_ERR_INVALID: the name or the scopes; DET_ERR_LIMIT: too many tokens; DET_ERR_BUSY:
  * another process is changing them; and those of tokens_open(). */
 DET_MUST_CHECK int tokens_add(
-    struct tokens *tokens, const struct tokens_wish *wish, char text[TOKENS_TEXT_SIZE + 1],
+    struct tokens *tokens, const struct tokens_grant *grant, char text[TOKENS_TEXT_SIZE + 1],
     struct token *ret, struct det_error *reterr);
 /* DET_ERR_NOT_FOUND: no such id; and those of tokens_add(). */
 DET_MUST_CHECK int tokens_revoke(

@@ -48,8 +48,8 @@ struct tokens_stamp {
  * or one that others may write to. Creates a missing folder if `is_made`; otherwise `ret` is -1. */
 DET_MUST_CHECK int tokens_folder_open(
     const char *path, bool is_made, int *ret, struct det_error *reterr);
-/* Examines the file, `name` below `folder`; a missing file is no error. */
-DET_MUST_CHECK int tokens_file_look(
+/* Examines the file, `name` below `folder`; a missing file is not an error. */
+DET_MUST_CHECK int tokens_file_check(
     int folder, const char *name, struct tokens_stamp *ret, struct det_error *reterr);
 /* Reads all of it, after checking its owner and mode. */
 DET_MUST_CHECK int tokens_file_read(
@@ -65,8 +65,8 @@ void tokens_file_unlock(int lock);
 
 /* Addresses that sent wrong tokens: a small table in which each address has four possible slots, by
  * a hash with a secret key. A new address replaces a forgotten one, otherwise the one with the
- * shortest delay, among those the longest silent: so nobody escapes a long delay by failing from
- * other addresses. */
+ * shortest delay, among those the longest silent: so a client cannot escape a long delay by failing
+ * from other addresses. */
 #define TOKENS_PEERS 256
 #define TOKENS_WAYS  4
 struct tokens_peer {
@@ -75,7 +75,7 @@ struct tokens_peer {
     det_time at;       /* monotonic: of the last one */
 };
 struct tokens_peers {
-    uint64_t key; /* by chance */
+    uint64_t key; /* random */
     struct tokens_peer items[TOKENS_PEERS];
 };
 /* Counts a failure; returns the delay. */
@@ -94,16 +94,16 @@ struct tokens {
     struct det_mutex *mutex;    /* guards everything from `set` on; never held during a write */
     char folder[DET_PATH_MAX], path[DET_PATH_MAX + sizeof TOKENS_FILE_NAME];
     det_time patience;
-    void (*trouble)(void *user, const char *text, bool is_closed);
+    void (*problem)(void *user, const char *text, bool is_closed);
     void (*changed)(void *user, const struct token *token, bool is_new);
     void *user;
 
     struct tokens_set set;
-    struct tokens_stamp stamp;     /* of the file that the set is, or that was not right */
-    bool is_closed;                /* it was not right */
-    char told[DET_ERROR_TEXT_MAX]; /* the last trouble; "": there is none */
-    det_time looked_at;            /* monotonic */
-    det_time looks;                /* the same: when those for unknown tokens are paid for */
+    struct tokens_stamp stamp;         /* of the file that was read last, valid or not */
+    bool is_closed;                    /* the file is invalid */
+    char reported[DET_ERROR_TEXT_MAX]; /* the last report; "": none */
+    det_time inspected;                /* monotonic */
+    det_time next_check_at;            /* monotonic; limits the rate of looks for unknown tokens */
     struct tokens_peers peers;
     struct tokens_code codes[TOKENS_CODES];
 };

@@ -27,17 +27,17 @@ struct fixture {
     char *folder;
     char path[300];
     struct tokens *tokens;
-    char trouble[DET_ERROR_TEXT_MAX];
-    unsigned troubles;
+    char problem[DET_ERROR_TEXT_MAX];
+    unsigned incidents;
     bool is_closed;
 };
 
-static inline void on_trouble(void *user, const char *text, bool is_closed)
+static inline void on_incident(void *user, const char *text, bool is_closed)
 {
     struct fixture *fixture = user;
 
-    snprintf(fixture->trouble, sizeof fixture->trouble, "%s", text);
-    fixture->troubles++;
+    snprintf(fixture->problem, sizeof fixture->problem, "%s", text);
+    fixture->incidents++;
     fixture->is_closed = is_closed;
 }
 
@@ -46,7 +46,7 @@ static inline struct tokens_options options_of(struct fixture *fixture)
     return (struct tokens_options){
         .world = &here.world.world,
         .folder = fixture->folder,
-        .trouble = on_trouble,
+        .problem = on_incident,
         .user = fixture,
     };
 }
@@ -90,10 +90,10 @@ static inline int tear_down(void **state)
 static inline struct token make(
     struct fixture *fixture, const char *name, unsigned scopes, det_time span, char *text)
 {
-    struct tokens_wish wish = { name, scopes, span };
+    struct tokens_grant grant = { name, scopes, span };
     struct det_error error = { 0 };
     struct token token;
-    int r = tokens_add(fixture->tokens, &wish, text, &token, &error);
+    int r = tokens_add(fixture->tokens, &grant, text, &token, &error);
 
     if (r < 0)
         fail_msg("%s", error.text);

@@ -8,22 +8,22 @@
 #include "client/daemon_client.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "http/client.h"
 #include "os/os.h"
 #include "terminal/terminal.h"
 
 #define HOST "http://localhost"
-/* Of an answer, or of what waits of a stream. */
+/* Maximum size of an answer, or of the unread part of a stream. */
 #define ANSWER_MAX (UINT64_C(256) << 20)
-/* Nanoseconds between two looks whether somebody listens. */
-#define LOOK_EVERY 5000000
+/* Nanoseconds between two checks whether the socket is in use. */
+#define CHECK_EVERY 5000000
 
 /* A line of Server-Sent Events. */
 enum field { FIELD_OTHER, FIELD_EVENT, FIELD_DATA, FIELD_END };
@@ -31,23 +31,24 @@ enum field { FIELD_OTHER, FIELD_EVENT, FIELD_DATA, FIELD_END };
 struct daemon_client {
     const struct det_allocator *allocator;
     char project[DET_PATH_MAX];
-    int folder; /* of the socket */
+    int folder; /* that contains the socket */
     struct http_client *http;
-    /* The request under way. */
+    /* The current request. */
     struct http_call call;
     struct http_result result;
     struct http_lines lines;
-    struct det_buffer path, in;
-    char *body;
-    size_t from;    /* of `in`: before it is taken */
+    struct det_buffer path, body, in;
+    size_t from;    /* start of the unread part of `in` */
     bool is_stream; /* of events */
-    bool is_over;   /* all has come; `code` says how */
+    bool is_over;   /* the answer is complete; `code` is its result */
     int code;
-    char event[32]; /* of the event whose data come */
-    json_t *items;  /* of a page; NULL: not read yet, or none */
-    size_t next_item;
-    bool is_taken;               /* the one value */
-    struct det_buffer next_page; /* the path of it; "": there is none */
+    char event[32]; /* name of the current event */
+    bool is_taken;  /* the value was returned; or the page, except for these items */
+    const struct det_json_value *items;
+    const struct det_json_value *page; /* of the items; NULL: none */
+    struct det_buffer next_page;       /* its path; "": none */
+    struct det_arena own;              /* values of the answer */
+    struct det_arena *values;          /* `own`, or that of daemon_client_keep() */
 };
 
 static bool is_interrupted(void *user)
@@ -72,13 +73,16 @@ int daemon_client_open(
     int r;
 
     if (!client)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     client->allocator = allocator;
     client->folder = -1;
     (void)snprintf(client->project, sizeof client->project, "%s", project);
     det_buffer_init(&client->path, allocator);
+    det_buffer_init(&client->body, allocator);
     det_buffer_init(&client->in, allocator);
     det_buffer_init(&client->next_page, allocator);
+    det_arena_init(&client->own, allocator);
+    client->values = &client->own;
     r = socket_reach(project, &client->folder, path, reterr);
     if (r == 0) {
         r = http_client_open(
@@ -99,22 +103,26 @@ int daemon_client_open(
     return r;
 }
 
-/* Nothing is left of the request before. */
+/* Discards the previous request except its values. */
 static void reset(struct daemon_client *client)
 {
     if (client->http)
         http_client_end(client->http);
     http_lines_deinit(&client->lines);
-    free(client->body);
-    client->body = NULL;
-    json_decref(client->items);
-    client->items = NULL;
-    client->next_item = client->from = 0;
+    det_buffer_deinit(&client->body);
+    client->items = client->page = NULL;
+    client->from = 0;
     client->is_stream = client->is_over = client->is_taken = false;
     client->code = 0;
     client->event[0] = '\0';
     det_buffer_clear(&client->path);
     det_buffer_clear(&client->in);
+}
+
+static void forget_values(struct daemon_client *client)
+{
+    det_arena_deinit(&client->own);
+    det_arena_init(&client->own, client->allocator);
 }
 
 void daemon_client_close(struct daemon_client *client)
@@ -128,20 +136,26 @@ void daemon_client_close(struct daemon_client *client)
     det_buffer_deinit(&client->path);
     det_buffer_deinit(&client->in);
     det_buffer_deinit(&client->next_page);
+    det_arena_deinit(&client->own);
     DET_DELETE(client->allocator, client);
 }
 
-void daemon_path_add(struct det_buffer *path, const char *part)
+static void add_encoded(struct det_buffer *path, struct det_view part)
 {
     static const char plain[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
 
-    for (; *part; part++) {
-        if (strchr(plain, *part))
-            det_buffer_append_char(path, *part);
+    for (size_t i = 0; i < part.size; i++) {
+        if (part.data[i] && strchr(plain, part.data[i]))
+            det_buffer_append_char(path, part.data[i]);
         else
-            det_buffer_format(path, "%%%02X", (unsigned char)*part);
+            det_buffer_format(path, "%%%02X", (unsigned char)part.data[i]);
     }
+}
+
+void daemon_path_add(struct det_buffer *path, const char *part)
+{
+    add_encoded(path, det_view_text(part));
 }
 
 const char *daemon_path_text(const struct det_buffer *path)
@@ -149,7 +163,7 @@ const char *daemon_path_text(const struct det_buffer *path)
     return det_buffer_status(path) < 0 ? NULL : det_buffer_text(path);
 }
 
-/* Whether events come, is said by the head. */
+/* The head says whether events follow. */
 static void take_line(void *user, const char *line, size_t size)
 {
     static const char type[] = "content-type: text/event-stream";
@@ -171,35 +185,34 @@ static int take_body(void *user, const char *data, size_t size)
 
 static int fail_memory(struct det_error *reterr)
 {
-    return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
 }
 
 /* False: no memory. */
 static bool add_lines(struct daemon_client *client, const char *key)
 {
-    return (!client->body || (http_lines_add(&client->lines, "Content-Type", "application/json") &&
-                              http_lines_add(&client->lines, "Expect", ""))) &&
+    return (client->body.size == 0 ||
+            (http_lines_add(&client->lines, "Content-Type", "application/json") &&
+             http_lines_add(&client->lines, "Expect", ""))) &&
            (!key || http_lines_add(&client->lines, "Idempotency-Key", key));
 }
 
-/* Takes the body, which is that of free(). */
 static int begin_call(
-    struct daemon_client *client, const char *method, const char *path, char *body_take,
-    const char *key, struct det_error *reterr)
+    struct daemon_client *client, const char *method, const char *path, const char *key,
+    struct det_error *reterr)
 {
-    reset(client);
-    client->body = body_take;
-    det_buffer_clear(&client->next_page);
     det_buffer_append_text(&client->path, HOST);
     det_buffer_append_text(&client->path, path ? path : "");
-    if (!path || !add_lines(client, key) || det_buffer_status(&client->path) < 0)
+    det_buffer_clear(&client->next_page);
+    if (!path || !add_lines(client, key) || det_buffer_status(&client->body) < 0 ||
+        det_buffer_status(&client->path) < 0)
         return fail_memory(reterr);
     client->call = (struct http_call){
         .method = method,
         .url = det_buffer_text(&client->path),
         .lines = &client->lines,
-        .send = client->body,
-        .send_size = client->body ? strlen(client->body) : 0,
+        .send = client->body.data,
+        .send_size = client->body.size,
         .timeout = DET_NEVER,
         .on_body = take_body,
         .on_line = take_line,
@@ -209,45 +222,50 @@ static int begin_call(
     return 0;
 }
 
-int daemon_client_ask(
-    struct daemon_client *client, const char *method, const char *path, json_t *body_take,
-    struct det_error *reterr)
+struct det_json_writer daemon_body(struct daemon_client *client)
 {
-    char *body = body_take ? json_dumps(body_take, JSON_COMPACT) : NULL;
+    struct det_json_writer body;
 
-    bool is_good = !body_take || body;
-
-    json_decref(body_take);
-    if (!is_good)
-        return fail_memory(reterr);
-    return begin_call(client, method, path, body, NULL, reterr);
+    det_json_writer_init(&body, client->allocator);
+    det_json_open(&body, NULL, '{');
+    return body;
 }
 
-int daemon_client_ask_text(
-    struct daemon_client *client, const char *method, const char *path, const char *body,
-    const char *key, struct det_error *reterr)
+int daemon_client_ask(
+    struct daemon_client *client, const char *method, const char *path,
+    struct det_json_writer *body_take, const char *key, struct det_error *reterr)
 {
-    char *copy = body ? strdup(body) : NULL;
+    reset(client);
+    forget_values(client);
+    client->values = &client->own;
+    if (body_take) {
+        if (body_take->depth)
+            det_json_close(body_take, '}');
+        det_assert(body_take->depth == 0);
+        client->body = body_take->text;
+    }
+    return begin_call(client, method, path, key, reterr);
+}
 
-    if (body && !copy)
-        return fail_memory(reterr);
-    return begin_call(client, method, path, copy, key, reterr);
+void daemon_client_keep(struct daemon_client *client, struct det_arena *arena)
+{
+    client->values = arena;
 }
 
 static int fail_malformed(struct det_error *reterr)
 {
     return det_error_set(
         reterr, DET_ERR_MALFORMED,
-        "the detent that runs here does not speak as this one; is it another version?");
+        "the running detent sent an invalid answer; check that both have the same version");
 }
 
 static int fail_closed(struct det_error *reterr)
 {
     return det_error_set(
-        reterr, DET_ERR_CLOSED, "the detent that ran here has gone, or has cut us off");
+        reterr, DET_ERR_CLOSED, "the running detent has exited or closed the connection");
 }
 
-/* What became of the request as a whole. */
+/* The result of the request as a whole. */
 static int fail_call(const struct daemon_client *client, struct det_error *reterr)
 {
     const struct http_result *result = &client->result;
@@ -268,7 +286,7 @@ static int fail_call(const struct daemon_client *client, struct det_error *reter
     }
 }
 
-static int code_of(const char *name)
+int daemon_error_code(const char *name)
 {
     static const int codes[] = {
 #define DET_ERROR(error, number, text) DET_ERR_##error,
@@ -282,19 +300,19 @@ static int code_of(const char *name)
     return DET_ERR_IO;
 }
 
-/* The error that is all of an answer, or the data of an event. */
-static int take_error(const json_t *root, struct det_error *reterr)
+/* Reads an error, which is a whole answer or the data of an event. */
+static int take_error(const struct det_json_value *root, struct det_error *reterr)
 {
-    const json_t *error = json_object_get(root, "error");
-    const char *code = json_string_value(json_object_get(error, "code"));
-    const char *text = json_string_value(json_object_get(error, "text"));
+    const struct det_json_value *error = det_json_get(root, "error");
+    const char *code = det_json_get_text(error, "code");
+    const char *text = det_json_get_text(error, "text");
 
     if (!code || !text)
         return fail_malformed(reterr);
-    return det_error_set(reterr, code_of(code), "%s", text);
+    return det_error_set(reterr, daemon_error_code(code), "%s", text);
 }
 
-/* Until more has come: 0 also at the end. */
+/* Waits for more data; returns 0 also at the end. */
 static int read_more(struct daemon_client *client, det_time deadline, struct det_error *reterr)
 {
     int r = http_client_wait(client->http, deadline);
@@ -305,29 +323,42 @@ static int read_more(struct daemon_client *client, det_time deadline, struct det
     }
     if (r == 1 && deadline != DET_NEVER &&
         det_world_now(det_world_real(), DET_CLOCK_MONOTONIC) >= deadline)
-        return det_error_set(reterr, DET_ERR_TIMEOUT, "the detent that runs here does not answer");
+        return det_error_set(reterr, DET_ERR_TIMEOUT, "the running detent does not answer");
     return 0;
 }
 
-/* The data of the event, which are JSON. */
-static int take_event(
-    struct daemon_client *client, const char *data, size_t size, json_t **ret,
+/* Reads an object together with its text. */
+static int read_object(
+    struct daemon_client *client, const char *data, size_t size, const struct det_json_value **ret,
     struct det_error *reterr)
 {
-    json_t *value = json_loadb(data, size, JSON_REJECT_DUPLICATES, NULL);
-    int r = 1;
+    const char *text = det_arena_copy_n(client->values, data, size);
+    const struct det_json_value *root = NULL;
+    int r = DET_ERR_NO_MEMORY;
 
-    if (!json_is_object(value))
-        r = fail_malformed(reterr);
-    else if (strcmp(client->event, "error") == 0)
-        r = take_error(value, reterr);
-    else if (strcmp(client->event, "dropped") == 0)
-        r = fail_closed(reterr);
-    if (r == 1)
-        *ret = value;
-    else
-        json_decref(value);
-    return r;
+    if (text)
+        r = det_json_read(client->values, det_view_of(text, size), &root, NULL);
+    if (r == DET_ERR_NO_MEMORY)
+        return fail_memory(reterr);
+    if (r < 0 || !det_json_is(root, DET_JSON_OBJECT))
+        return fail_malformed(reterr);
+    *ret = root;
+    return 0;
+}
+
+static int take_event(
+    struct daemon_client *client, const char *data, size_t size, const struct det_json_value **ret,
+    struct det_error *reterr)
+{
+    int r;
+
+    forget_values(client);
+    r = read_object(client, data, size, ret, reterr);
+    if (r < 0)
+        return r;
+    if (strcmp(client->event, "error") == 0)
+        return take_error(*ret, reterr);
+    return strcmp(client->event, "dropped") == 0 ? fail_closed(reterr) : 1;
 }
 
 static enum field field_of(const char **line, size_t *size)
@@ -350,7 +381,7 @@ static enum field field_of(const char **line, size_t *size)
     return field;
 }
 
-/* The next line that is complete, without its newline; false: there is none yet. */
+/* Returns the next complete line without its newline; false if there is none yet. */
 static bool take_stream_line(struct daemon_client *client, const char **ret, size_t *ret_size)
 {
     const char *text = det_buffer_text(&client->in) + client->from;
@@ -361,11 +392,13 @@ static bool take_stream_line(struct daemon_client *client, const char **ret, siz
     *ret = text;
     *ret_size = (size_t)(end - text);
     client->from += *ret_size + 1;
+    det_assert(client->from <= client->in.size);
     return true;
 }
 
-/* 1 with an event that has come, 0: none. Data of ours are one line. */
-static int take_stream(struct daemon_client *client, json_t **ret, struct det_error *reterr)
+/* Returns 1 with a complete event, or 0. The API sends data in one line. */
+static int take_stream(
+    struct daemon_client *client, const struct det_json_value **ret, struct det_error *reterr)
 {
     const char *line = "";
     size_t size = 0;
@@ -385,82 +418,128 @@ static int take_stream(struct daemon_client *client, json_t **ret, struct det_er
     return 0;
 }
 
-/* `next` is the "after" of the next page; NULL: this is the last. */
-static void take_page(struct daemon_client *client, json_t *items, const char *next)
+/* The parameters of a query, one after the other: returns the next one, "key=value" without a final
+ * NUL, and NULL after the last. Begin with an `at` after the '?'. */
+static const char *next_parameter(const char **at, size_t *ret_size)
 {
+    const char *parameter = *at;
+
+    if (!*parameter)
+        return NULL;
+    *ret_size = strcspn(parameter, "&");
+    *at = parameter + *ret_size + (parameter[*ret_size] == '&');
+    return parameter;
+}
+
+static bool has_key(const char *parameter, size_t size, const char *key)
+{
+    size_t length = strlen(key);
+
+    return size > length && strncmp(parameter, key, length) == 0 && parameter[length] == '=';
+}
+
+static bool query_has(const char *query, const char *key)
+{
+    const char *parameter;
+    size_t size = 0;
+
+    while ((parameter = next_parameter(&query, &size))) {
+        if (has_key(parameter, size, key))
+            return true;
+    }
+    return false;
+}
+
+/* Returns true if `next` is the "after" of another page. A number may also be a position for later
+ * news; only a list with a limit has pages. */
+static bool has_next_page(const char *query, const struct det_json_value *next)
+{
+    return det_json_is(next, DET_JSON_STRING) ||
+           (det_json_is(next, DET_JSON_NUMBER) && query_has(query, "limit"));
+}
+
+static void take_page(struct daemon_client *client, const struct det_json_value *page)
+{
+    const struct det_json_value *next = det_json_get(page, "next");
     const char *path = det_buffer_text(&client->path) + strlen(HOST);
-    const char *after = strstr(path, "after=");
-    size_t size = after ? (size_t)(after - path) : strlen(path);
+    size_t size = strcspn(path, "?");
+    const char *query = path + size + (path[size] == '?'), *parameter;
+    char separator = '?';
 
-    client->items = json_incref(items);
-    if (!next)
+    client->page = page;
+    client->items = det_json_first(det_json_get(page, "items"));
+    if (!has_next_page(query, next))
         return;
+    det_assert(client->next_page.size == 0);
     det_buffer_append(&client->next_page, path, size);
-    if (!after)
-        det_buffer_append_char(&client->next_page, strchr(path, '?') ? '&' : '?');
+    while ((parameter = next_parameter(&query, &size))) {
+        if (has_key(parameter, size, "after"))
+            continue;
+        det_buffer_append_char(&client->next_page, separator);
+        det_buffer_append(&client->next_page, parameter, size);
+        separator = '&';
+    }
+    det_buffer_append_char(&client->next_page, separator);
     det_buffer_append_text(&client->next_page, "after=");
-    daemon_path_add(&client->next_page, next);
+    add_encoded(&client->next_page, next->text);
 }
 
-/* All of it has come: its value, or the items of a page, which has no "kind". */
-static int read_plain(struct daemon_client *client, json_t **ret, struct det_error *reterr)
+/* Reads a complete answer: a value, or a page, which has no "kind". Returns 0 for a page. */
+static int read_plain(
+    struct daemon_client *client, const struct det_json_value **ret, struct det_error *reterr)
 {
-    json_t *root = json_loadb(
-        det_buffer_text(&client->in), client->in.size, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY,
-        NULL);
-    json_t *items = json_object_get(root, "items");
+    const struct det_json_value *root = NULL, *items;
     unsigned status = client->result.status;
-    int r = 1;
-
-    det_buffer_clear(&client->in);
-    if (!json_is_object(root))
-        r = fail_malformed(reterr);
-    else if (status < 200 || status > 299)
-        r = take_error(root, reterr);
-    else if (json_is_array(items) && !json_object_get(root, "kind"))
-        take_page(client, items, json_string_value(json_object_get(root, "next")));
-    else
-        *ret = json_incref(root);
-    json_decref(root);
-    return r;
-}
-
-static int take_plain(struct daemon_client *client, json_t **ret, struct det_error *reterr)
-{
-    json_t *item = NULL;
-    int r = 0;
-
-    if (client->is_taken)
-        return 0;
-    if (!client->items)
-        r = read_plain(client, ret, reterr);
-    client->is_taken = !client->items;
-    if (client->is_taken)
-        return r;
-    item = json_array_get(client->items, client->next_item++);
-    *ret = json_incref(item);
-    return item ? 1 : 0;
-}
-
-/* Asks for the page behind the one that has been taken; 0: there is none. */
-static int ask_next_page(struct daemon_client *client, struct det_error *reterr)
-{
-    char *path;
     int r;
 
-    if (!client->items || client->next_page.size == 0)
+    r = read_object(client, det_buffer_text(&client->in), client->in.size, &root, reterr);
+    det_buffer_clear(&client->in);
+    if (r < 0)
+        return r;
+    if (status < 200 || status > 299)
+        return take_error(root, reterr);
+    items = det_json_get(root, "items");
+    if (det_json_is(items, DET_JSON_ARRAY) && !det_json_get(root, "kind")) {
+        take_page(client, root);
         return 0;
-    path = det_string_copy(client->allocator, det_buffer_text(&client->next_page));
-    if (!path)
-        return fail_memory(reterr);
-    r = daemon_client_ask(client, "GET", path, NULL, reterr);
-    det_free_string(client->allocator, path);
+    }
+    *ret = root;
+    return 1;
+}
+
+static int take_plain(
+    struct daemon_client *client, const struct det_json_value **ret, struct det_error *reterr)
+{
+    int r = client->is_taken ? 0 : read_plain(client, ret, reterr);
+
+    client->is_taken = true;
+    if (r != 0 || !client->items)
+        return r;
+    *ret = client->items;
+    client->items = client->items->next;
+    return 1;
+}
+
+/* Requests the next page; returns 0 if there is none. */
+static int ask_next_page(struct daemon_client *client, struct det_error *reterr)
+{
+    struct det_buffer path = client->next_page;
+    int r;
+
+    det_assert(client->is_over && !client->items);
+    if (path.size == 0 && det_buffer_status(&path) == 0)
+        return 0;
+    det_buffer_init(&client->next_page, client->allocator);
+    reset(client);
+    r = begin_call(client, "GET", daemon_path_text(&path), NULL, reterr);
+    det_buffer_deinit(&path);
     return r < 0 ? r : 1;
 }
 
-/* Of what has come, or is to come of this page. */
+/* Returns the next part of this answer or page. */
 static int next_part(
-    struct daemon_client *client, det_time deadline, json_t **ret, struct det_error *reterr)
+    struct daemon_client *client, det_time deadline, const struct det_json_value **ret,
+    struct det_error *reterr)
 {
     int r = 0;
 
@@ -479,7 +558,8 @@ static int next_part(
 }
 
 int daemon_client_next(
-    struct daemon_client *client, det_time deadline, json_t **ret, struct det_error *reterr)
+    struct daemon_client *client, det_time deadline, const struct det_json_value **ret,
+    struct det_error *reterr)
 {
     int r = 0;
 
@@ -497,14 +577,20 @@ int daemon_client_next(
     return r;
 }
 
+const struct det_json_value *daemon_client_page(const struct daemon_client *client)
+{
+    return client->page;
+}
+
 int daemon_client_call(
-    struct daemon_client *client, const char *method, const char *path, json_t *body_take,
-    det_time timeout, json_t **ret, struct det_error *reterr)
+    struct daemon_client *client, const char *method, const char *path,
+    struct det_json_writer *body_take, det_time timeout, const struct det_json_value **ret,
+    struct det_error *reterr)
 {
     det_time deadline = det_world_now(det_world_real(), DET_CLOCK_MONOTONIC) + timeout;
     int r;
 
-    r = daemon_client_ask(client, method, path, body_take, reterr);
+    r = daemon_client_ask(client, method, path, body_take, NULL, reterr);
     if (r == 0)
         r = daemon_client_next(client, deadline, ret, reterr);
     if (r == 0)
@@ -515,17 +601,17 @@ int daemon_client_call(
 int daemon_client_wait_gone(
     struct daemon_client *client, det_time deadline, struct det_error *reterr)
 {
-    const struct timespec pause = { .tv_nsec = LOOK_EVERY };
+    const struct timespec pause = { .tv_nsec = CHECK_EVERY };
     char path[SOCKET_PATH_TEXT];
     int folder;
 
-    /* The connection says nothing about whether the next one finds somebody. */
+    /* An open connection does not prove that the socket still accepts others. */
     while (socket_reach(client->project, &folder, path, NULL) == 0) {
         close(folder);
         if (cli_is_interrupted())
             return det_error_set(reterr, DET_ERR_CANCELLED, "interrupted");
         if (det_world_now(det_world_real(), DET_CLOCK_MONOTONIC) >= deadline)
-            return det_error_set(reterr, DET_ERR_TIMEOUT, "the detent that runs here does not end");
+            return det_error_set(reterr, DET_ERR_TIMEOUT, "the running detent does not exit");
         (void)nanosleep(&pause, NULL);
     }
     return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* daemon_client_test.c - the client of the daemon, against answers that are good, and against what
- * no daemon should say: halves, noise, silence, an end in the middle, a socket nobody has. */
+/* daemon_client_test.c - the client of the daemon, with valid answers and with invalid ones:
+ * truncated, malformed, none at all, a socket that nobody listens on. */
 /* test: threads */
 #include "client/daemon_client.h"
 
@@ -16,24 +16,33 @@
 
 #include "lib/test.h"
 
-#define PATIENCE (10 * DET_MINUTE) /* for what hangs */
+#define PATIENCE (10 * DET_MINUTE) /* for a hanging test */
 #define JSON     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
 #define EVENTS   "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 #define CHUNKS \
     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-/* What a path gets before the connection is closed; "/silent" gets nothing. */
+/* The answer to each path, after which the connection is closed; "/silent" gets none. */
 static const struct {
     const char *path, *text;
 } answers[] = {
     { "/one", JSON "{\"kind\":\"one\",\"items\":[1]}" },
     { "/list", JSON "{\"items\":[{\"n\":1},{\"n\":2}],\"next\":\"a/b\"}" },
     { "/list?after=a%2Fb", JSON "{\"items\":[{\"n\":3}],\"next\":null}" },
+    { "/rows?limit=2&after=0", JSON "{\"items\":[{\"n\":1},{\"n\":2}],\"next\":2,\"left\":1}" },
+    { "/rows?limit=2&after=2", JSON "{\"items\":[{\"n\":3}],\"next\":null,\"left\":0}" },
+    { "/rows?after=2&limit=2", JSON "{\"items\":[{\"n\":1}],\"next\":3}" },
+    { "/rows?limit=2&after=3", JSON "{\"items\":[{\"n\":2}],\"next\":null}" },
+    { "/rows?hereafter=9&limit=2", JSON "{\"items\":[{\"n\":1}],\"next\":2}" },
+    { "/rows?hereafter=9&limit=2&after=2", JSON "{\"items\":[{\"n\":2}],\"next\":null}" },
+    { "/news?after=0", JSON "{\"items\":[{\"n\":1}],\"next\":1}" },
+    { "/news?unlimit=2", JSON "{\"items\":[{\"n\":1}],\"next\":1}" },
     { "/none", JSON "{\"items\":[]}" },
     { "/error", "HTTP/1.1 404 No\r\nConnection: close\r\n\r\n"
                 "{\"error\":{\"code\":\"NOT_FOUND\",\"text\":\"there is no x\"}}" },
     { "/events", EVENTS "retry: 1000\n\nevent: part\ndata: {\"n\":1}\n\n: beat\n\n"
                         "event: part\ndata: {\"n\":2}\n\n" },
+    { "/bytes", EVENTS "event: part\ndata: {\"text\":\"a\\u0000b\"}\n\n" },
     { "/failing",
       EVENTS "event: part\ndata: {\"n\":1}\n\n"
              "event: error\ndata: {\"error\":{\"code\":\"BUSY\",\"text\":\"later\"}}\n\n" },
@@ -131,22 +140,21 @@ static det_time later(void)
 
 static void ask(struct bench *bench, const char *path)
 {
-    assert_int_equal(daemon_client_ask(bench->client, "GET", path, NULL, &bench->error), 0);
+    assert_int_equal(daemon_client_ask(bench->client, "GET", path, NULL, NULL, &bench->error), 0);
 }
 
 /* The next part has this number. */
 static void expect_part(struct bench *bench, int number)
 {
-    json_t *part = NULL;
+    const struct det_json_value *part = NULL;
 
     assert_int_equal(daemon_client_next(bench->client, later(), &part, &bench->error), 1);
-    assert_int_equal(json_integer_value(json_object_get(part, "n")), number);
-    json_decref(part);
+    assert_int_equal(det_json_get_signed(part, "n"), number);
 }
 
 static void expect(struct bench *bench, int code)
 {
-    json_t *part = NULL;
+    const struct det_json_value *part = NULL;
 
     assert_int_equal(daemon_client_next(bench->client, later(), &part, &bench->error), code);
 }
@@ -154,14 +162,13 @@ static void expect(struct bench *bench, int code)
 static void answers_come_part_by_part(void **state)
 {
     struct bench bench;
-    json_t *one = NULL;
+    const struct det_json_value *one = NULL;
 
     (void)state;
     bench_open(&bench);
     assert_int_equal(
         daemon_client_call(bench.client, "GET", "/one", NULL, PATIENCE, &one, &bench.error), 0);
-    assert_string_equal(json_string_value(json_object_get(one, "kind")), "one");
-    json_decref(one);
+    assert_string_equal(det_json_get_text(one, "kind"), "one");
     expect(&bench, 0);
     ask(&bench, "/list");
     for (int i = 1; i <= 3; i++)
@@ -174,6 +181,74 @@ static void answers_come_part_by_part(void **state)
     expect_part(&bench, 2);
     expect(&bench, 0);
     bench_close(&bench);
+}
+
+/* A task may write any bytes. */
+static void limited_list_continues_after_a_number(void **state)
+{
+    struct bench bench;
+
+    (void)state;
+    bench_open(&bench);
+    ask(&bench, "/rows?limit=2&after=0");
+    assert_null(daemon_client_page(bench.client));
+    expect_part(&bench, 1);
+    assert_int_equal(det_json_get_number(daemon_client_page(bench.client), "left"), 1);
+    expect_part(&bench, 2);
+    expect_part(&bench, 3);
+    expect(&bench, 0);
+    assert_int_equal(det_json_get_number(daemon_client_page(bench.client), "left"), 0);
+    /* Without a limit it is the position for news. */
+    /* Parameters are found by their whole keys, in any order. */
+    ask(&bench, "/rows?after=2&limit=2");
+    expect_part(&bench, 1);
+    expect_part(&bench, 2);
+    expect(&bench, 0);
+    ask(&bench, "/rows?hereafter=9&limit=2");
+    expect_part(&bench, 1);
+    expect_part(&bench, 2);
+    expect(&bench, 0);
+    ask(&bench, "/news?unlimit=2");
+    expect_part(&bench, 1);
+    expect(&bench, 0);
+    ask(&bench, "/news?after=0");
+    expect_part(&bench, 1);
+    expect(&bench, 0);
+    bench_close(&bench);
+}
+
+static void a_text_may_have_a_zero(void **state)
+{
+    const struct det_json_value *part = NULL;
+    struct bench bench;
+
+    (void)state;
+    bench_open(&bench);
+    ask(&bench, "/bytes");
+    assert_int_equal(daemon_client_next(bench.client, later(), &part, &bench.error), 1);
+    assert_true(det_view_equal(det_json_get(part, "text")->text, det_view_of("a\0b", 3)));
+    bench_close(&bench);
+}
+
+/* Parts of other pages, and of a previous answer. */
+static void kept_parts_survive_the_next_request(void **state)
+{
+    const struct det_json_value *parts[3] = { NULL };
+    struct det_arena values;
+    struct bench bench;
+
+    (void)state;
+    det_arena_init(&values, NULL);
+    bench_open(&bench);
+    ask(&bench, "/list");
+    daemon_client_keep(bench.client, &values);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(daemon_client_next(bench.client, later(), &parts[i], &bench.error), 1);
+    ask(&bench, "/one");
+    bench_close(&bench);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(det_json_get_number(parts[i], "n"), i + 1);
+    det_arena_deinit(&values);
 }
 
 static void errors_come_with_their_code_and_text(void **state)
@@ -192,7 +267,7 @@ static void errors_come_with_their_code_and_text(void **state)
     bench_close(&bench);
 }
 
-static void an_end_in_the_middle_is_noticed(void **state)
+static void truncated_answer_is_detected(void **state)
 {
     static const char *const paths[] = { "/gone", "/half", "/noise", "/dropped" };
     struct bench bench;
@@ -209,7 +284,7 @@ static void an_end_in_the_middle_is_noticed(void **state)
     bench_close(&bench);
 }
 
-static void what_no_daemon_says_is_told(void **state)
+static void invalid_daemon_answers_are_reported(void **state)
 {
     static const char *const paths[] = { "/text", "/number", "/twice", "/odd", "/nonsense" };
     struct bench bench;
@@ -219,15 +294,15 @@ static void what_no_daemon_says_is_told(void **state)
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         ask(&bench, paths[i]);
         expect(&bench, DET_ERR_MALFORMED);
-        assert_non_null(strstr(bench.error.text, "does not speak as this one"));
+        assert_non_null(strstr(bench.error.text, "sent an invalid answer"));
     }
     bench_close(&bench);
 }
 
-static void one_that_is_silent_is_given_up(void **state)
+static void silent_daemon_times_out(void **state)
 {
     struct bench bench;
-    json_t *part = NULL;
+    const struct det_json_value *part = NULL;
 
     (void)state;
     bench_open(&bench);
@@ -236,13 +311,13 @@ static void one_that_is_silent_is_given_up(void **state)
         daemon_client_next(
             bench.client, later() - PATIENCE + 5 * DET_MILLISECOND, &part, &bench.error),
         DET_ERR_TIMEOUT);
-    /* The next request is not held up by it. */
+    /* It does not delay the next request. */
     ask(&bench, "/list");
     expect_part(&bench, 1);
     bench_close(&bench);
 }
 
-static void a_socket_that_nobody_has_is_nobody(void **state)
+static void socket_without_a_listener_means_no_daemon(void **state)
 {
     struct daemon_client *client;
     struct bench bench;
@@ -275,11 +350,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_come_part_by_part),
+        cmocka_unit_test(limited_list_continues_after_a_number),
+        cmocka_unit_test(a_text_may_have_a_zero),
+        cmocka_unit_test(kept_parts_survive_the_next_request),
         cmocka_unit_test(errors_come_with_their_code_and_text),
-        cmocka_unit_test(an_end_in_the_middle_is_noticed),
-        cmocka_unit_test(what_no_daemon_says_is_told),
-        cmocka_unit_test(one_that_is_silent_is_given_up),
-        cmocka_unit_test(a_socket_that_nobody_has_is_nobody),
+        cmocka_unit_test(truncated_answer_is_detected),
+        cmocka_unit_test(invalid_daemon_answers_are_reported),
+        cmocka_unit_test(silent_daemon_times_out),
+        cmocka_unit_test(socket_without_a_listener_means_no_daemon),
         cmocka_unit_test(paths_are_encoded),
     };
 

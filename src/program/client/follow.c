@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* follow.c - looks at an instance again and again. */
+/* follow.c - polls an instance. */
 #include "client/follow.h"
 
 #include <poll.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "inspect/event_print.h"
 #include "inspect/instance_summary.h"
 #include "json/writer.h"
 
-#define LOOK_FIRST (100 * DET_MILLISECOND)
-#define LOOK_MAX   (500 * DET_MILLISECOND)
+#define CHECK_FIRST (100 * DET_MILLISECOND)
+#define CHECK_MAX   (500 * DET_MILLISECOND)
 
 static int show_event(void *context, const struct det_store_event *row)
 {
@@ -28,7 +29,7 @@ static int show_event(void *context, const struct det_store_event *row)
     return cli_is_stopped(cli) ? 1 : 0;
 }
 
-/* What has come since the last look. 0 or an error. */
+/* Shows the new events. Returns 0 or an error. */
 static int show_news(struct follow *follow)
 {
     struct instance *instance = follow->instance;
@@ -39,14 +40,14 @@ static int show_news(struct follow *follow)
         return 0;
     r = store->ops->events(
         store->store, instance->loaded.instance, follow->after, show_event, follow);
-    /* Deleted events are not waited for. */
+    /* Deleted events are skipped. */
     if (r == 0)
         follow->after = instance->loaded.head.sequence;
     cli_flush(store->cli);
     return r < 0 ? r : 0;
 }
 
-/* As it was shown last; NULL: it was not. */
+/* Returns the attempts as shown last, or NULL. */
 static const struct follow_attempts *find_shown(
     const struct follow *follow, const struct follow_attempts *wanted)
 {
@@ -60,8 +61,8 @@ static const struct follow_attempts *find_shown(
     return NULL;
 }
 
-/* What is kept of one until the next look. One that is running is not known yet, and keeps what
- * was shown of it. `ret_is_news`: an attempt has ended since; one that was never seen had none. */
+/* Returns the attempts to keep until the next poll. The result of a running attempt is unknown, so
+ * the shown one is kept. `ret_is_news`: an attempt has ended since; a new effect had none. */
 static struct follow_attempts compare_attempts(
     const struct follow *follow, struct follow_attempts now, int last_error, bool *ret_is_news)
 {
@@ -120,7 +121,7 @@ static void print_timer(const struct instance *instance, const struct det_store_
     end_attempt(&json, instance);
 }
 
-/* Attempts of effects and timers that have ended since the last look. */
+/* Shows the attempts of effects and timers that have ended since the last poll. */
 static void show_attempts(struct follow *follow)
 {
     const struct instance *instance = follow->instance;
@@ -148,6 +149,7 @@ static void show_attempts(struct follow *follow)
         if (is_news)
             print_timer(instance, &t->row);
     }
+    det_assert(count <= FOLLOW_ATTEMPTS_MAX);
     memcpy(follow->shown, now, count * sizeof *now);
     follow->shown_count = count;
     cli_flush(instance->store->cli);
@@ -158,13 +160,14 @@ static bool has_ended(const struct instance *instance)
     return instance->loaded.head.is_stopped || instance_is_final(instance);
 }
 
-/* False: the time is over, or somebody has had enough. */
+/* Returns false at the timeout, or after Ctrl-C. */
 static bool sleep_for(struct cli *cli, det_time span, det_time until)
 {
     det_time now = det_world_now(cli->world, DET_CLOCK_MONOTONIC);
 
     if (cli_is_stopped(cli) || now >= until)
         return false;
+    det_assert(span > 0);
     span = span < until - now ? span : until - now;
     (void)poll(NULL, 0, (int)((span + DET_MILLISECOND - 1) / DET_MILLISECOND));
     return !cli_is_stopped(cli);
@@ -175,7 +178,7 @@ int follow_until_end(struct follow *follow, det_time timeout)
     struct instance *instance = follow->instance;
     struct cli *cli = instance->store->cli;
     det_time until = det_add_time(det_world_now(cli->world, DET_CLOCK_MONOTONIC), timeout);
-    det_time span = LOOK_FIRST;
+    det_time span = CHECK_FIRST;
     int r;
 
     for (;;) {
@@ -186,12 +189,12 @@ int follow_until_end(struct follow *follow, det_time timeout)
             show_attempts(follow);
         if (r < 0 || has_ended(instance))
             break;
-        span = follow->after != before ? LOOK_FIRST : span < LOOK_MAX ? span * 2 : LOOK_MAX;
+        span = follow->after != before ? CHECK_FIRST : span < CHECK_MAX ? span * 2 : CHECK_MAX;
         if (!sleep_for(cli, span, until))
             return cli_is_stopped(cli) ? CLI_INTERRUPTED : CLI_TIMEOUT;
         r = instance_refresh(instance);
         if (r < 0)
             break;
     }
-    return r < 0 ? cli_store_complain(instance->store, r, NULL) : CLI_OK;
+    return r < 0 ? cli_report_store_error(instance->store, r, NULL) : CLI_OK;
 }

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* act.c - one change to an instance, made by the program itself, or by the one that serves it. */
+/* instance_change.c - one change to an instance, made by this process, or by the daemon that
+ * serves it. */
 #include "client/instance_change.h"
 
 #include <string.h>
 
 #include "base/text.h"
+#include "client/served_store.h"
 #include "store/row.h"
 
-/* Of an option: more than any record can have. */
+/* Maximum size of an option, more than any record needs. */
 #define DATA_SIZE_MAX 4194304
 #define NAMES_TEXT    200
 
-/* The steps of the commit, and those of deferred events that followed from it. */
-void act_tell_step(void *user, const struct det_note *note)
+/* Prints the steps of the commit, and those of deferred events that followed. */
+void act_report_step(void *user, const struct det_note *note)
 {
     struct act *act = user;
     struct cli *cli = act->store.cli;
     const struct det_machine *machine = note->machine;
     const char *to = machine->states[note->to].name;
 
-    if (!act->is_told)
+    if (!act->prints_steps)
         return;
     cli_print(cli, "%s: ", note->instance);
     if (note->event != UINT16_MAX)
@@ -39,10 +41,10 @@ void act_tell_step(void *user, const struct det_note *note)
         cli_print(cli, "stopped in %s\n", to);
         break;
     case DET_OUTCOME_DEFERRED:
-        cli_print(cli, "kept until %s is left\n", to);
+        cli_print(cli, "deferred until %s is left\n", to);
         break;
     case DET_OUTCOME_DEAD_LETTER:
-        cli_print(cli, "%s has no use for it: a dead letter\n", to);
+        cli_print(cli, "not handled in %s: a dead letter\n", to);
         break;
     case DET_OUTCOME_UNHANDLED:
     case DET_OUTCOME_IGNORED:
@@ -50,9 +52,9 @@ void act_tell_step(void *user, const struct det_note *note)
     }
 }
 
-int act_open(struct cli *cli, const struct store_wish *wish, struct act *act)
+int act_open(struct cli *cli, const struct store_request *request, struct act *act)
 {
-    /* Who holds the lock of an instance may be done soon, or in an hour: people can wait. */
+    /* A held lock may be released in a moment or in an hour: wait for a moment. */
     static const struct det_lock_options patience = { .wait = DET_SECOND };
     struct det_runtime_options options = {
         .world = cli->world,
@@ -60,25 +62,24 @@ int act_open(struct cli *cli, const struct store_wish *wish, struct act *act)
         .is_passive = true,
         .shards = 1,
         .lock = &patience,
-        .observe = act_tell_step,
+        .observe = act_report_step,
         .observer = act,
     };
-    struct store_wish writing = *wish;
+    struct store_request writing = *request;
     struct det_error error = { 0 };
-    char identity[33];
     int code, r;
 
-    *act = (struct act){ .is_told = !cli->is_json };
-    act->client = act_find_up(cli, "store", identity);
+    *act = (struct act){ .prints_steps = !cli->is_json };
     writing.is_writing = true;
-    writing.served = act->client ? identity : NULL;
-    code = cli_store_open(cli, &writing, &act->store);
-    if (code != CLI_OK || act->store.is_served)
+    writing.served_for = "store";
+    code = served_store_open(cli, &writing, &act->store);
+    if (code != CLI_OK)
         return code;
-    daemon_client_close(act->client);
-    act->client = NULL;
-    r = det_runtime_open(act->store.store, &options, &act->runtime, &error);
-    return r < 0 ? cli_store_complain(&act->store, r, &error) : CLI_OK;
+    if (act->store.is_served)
+        r = served_store_connect(&act->store, &act->client, &error);
+    else
+        r = det_runtime_open(act->store.store, &options, &act->runtime, &error);
+    return r < 0 ? cli_report_store_error(&act->store, r, &error) : CLI_OK;
 }
 
 void act_close(struct act *act)
@@ -94,32 +95,27 @@ int act_start(
     struct act *act, const void *data, const char *event_id, struct det_sent *ret,
     struct det_error *reterr)
 {
-    const struct det_send_options options = { .event_id = event_id, .error = reterr };
+    const struct det_send_options options = { .event_id = event_id };
 
     if (act->client)
         return act_ask_start(act, data, event_id, ret, reterr);
-    return det_runtime_start(act->runtime, act->machine, act->id, data, &options, ret);
+    return det_runtime_start(act->runtime, act->machine, act->id, data, &options, ret, reterr);
 }
 
 int act_send(
     struct act *act, const void *event, const struct det_send_options *options,
     struct det_sent *ret, struct det_error *reterr)
 {
-    struct det_send_options whole = *options;
-
-    whole.error = reterr;
     if (act->client)
         return act_ask_send(act, event, options, ret, reterr);
-    return det_runtime_send(act->runtime, act->machine, act->id, event, &whole, ret);
+    return det_runtime_send(act->runtime, act->machine, act->id, event, options, ret, reterr);
 }
 
 int act_stop(struct act *act, const char *reason, struct det_sent *ret, struct det_error *reterr)
 {
-    const struct det_send_options options = { .error = reterr };
-
     if (act->client)
         return act_ask_stop(act, reason, ret, reterr);
-    return det_runtime_cancel(act->runtime, act->machine, act->id, reason, &options, ret);
+    return det_runtime_cancel(act->runtime, act->machine, act->id, reason, NULL, ret, reterr);
 }
 
 int act_retry(struct act *act, const char *key, struct det_error *reterr)
@@ -129,29 +125,28 @@ int act_retry(struct act *act, const char *key, struct det_error *reterr)
     return det_runtime_retry(act->runtime, act->machine, act->id, key, reterr);
 }
 
-int act_complain(struct act *act, int code, const struct det_error *error)
+int act_report_error(struct act *act, int code, const struct det_error *error)
 {
     struct cli *cli = act->store.cli;
     const char *machine = act->machine->name;
 
     if (code == DET_ERR_UNBOUND)
-        cli_complain(
-            cli, "%s; it is a function in C, and only the program that has it can do this",
+        cli_report_error(
+            cli, "%s; it is a C function, and only the program that contains it can do this",
             error->code == code ? error->text : det_error_text(code));
     else if (code == DET_ERR_LOCKED && error->code == code)
-        cli_complain(cli, "%s; 'detent why %s' says until when", error->text, act->id);
+        cli_report_error(cli, "%s; 'detent why %s' shows until when", error->text, act->id);
     else if (code == DET_ERR_NOT_FOUND && !act->client)
-        cli_complain(
+        cli_report_error(
             cli, "there is no %s '%s'; start it: detent start %s %s", machine, act->id, machine,
             act->id);
     else if (code == DET_ERR_CORRUPT)
-        return instance_complain_damaged(&act->store, machine, act->id);
+        return instance_report_damaged(&act->store, machine, act->id);
     else if (code == DET_ERR_EXISTS)
-        cli_complain(
-            cli, "'%s' of %s is there already; 'detent get %s' shows it", act->id, machine,
-            act->id);
+        cli_report_error(
+            cli, "'%s' of %s already exists; 'detent get %s' shows it", act->id, machine, act->id);
     else
-        return cli_store_complain(&act->store, code, error);
+        return cli_report_store_error(&act->store, code, error);
     return cli_store_exit(code);
 }
 
@@ -161,11 +156,11 @@ static int read_text(struct act *act, const char *text, struct cli_text *file)
     int r;
 
     r = cli_text_load(act->store.cli, text + 1, DATA_SIZE_MAX, file, &error);
-    return r < 0 ? cli_store_complain(&act->store, r, &error) : CLI_OK;
+    return r < 0 ? cli_report_store_error(&act->store, r, &error) : CLI_OK;
 }
 
-/* Nothing was given where something is needed: says what, as it would be written. */
-static void complain_missing(struct act *act, const char *what, const struct det_record *record)
+/* Reports a missing value, with its form. */
+static void report_missing(struct act *act, const char *what, const struct det_record *record)
 {
     char fields[256] = "";
     size_t used = 0;
@@ -174,7 +169,7 @@ static void complain_missing(struct act *act, const char *what, const struct det
         used += (size_t)snprintf(
             fields + used, sizeof fields - used, "%s\"%s\": ...", i ? ", " : "",
             record->fields[i].name);
-    cli_complain(act->store.cli, "%s needs %s '{%s}'", what, act->option, fields);
+    cli_report_error(act->store.cli, "%s needs %s '{%s}'", what, act->option, fields);
 }
 
 int act_read_json(
@@ -195,11 +190,11 @@ int act_read_json(
         record, file.data ? file.data : text, file.data ? file.size : strlen(text), flags, value,
         &error);
     if (r == DET_ERR_UNKNOWN_FIELD && record == det_empty_record())
-        cli_complain(act->store.cli, "%s: %s carries none", act->option, what);
+        cli_report_error(act->store.cli, "%s: %s has none; omit the option", act->option, what);
     else if (r < 0 && !is_given)
-        complain_missing(act, what, record);
+        report_missing(act, what, record);
     else if (r < 0)
-        cli_complain(act->store.cli, "%s: %s", act->option, error.text);
+        cli_report_error(act->store.cli, "%s: %s", act->option, error.text);
     if (file.data)
         cli_text_free(act->store.cli, &file);
     return r < 0 ? CLI_USAGE : CLI_OK;
@@ -215,7 +210,7 @@ static void print_object(struct act *act, const char *event, const struct det_se
     det_json_text(&json, "machine", act->machine->name);
     det_json_text(&json, "id", act->id);
     det_json_text(&json, "event", event);
-    det_json_text(&json, "outcome", det_row_outcome_name(sent->outcome));
+    det_json_text(&json, "outcome", det_outcome_name(sent->outcome));
     det_json_text(&json, "state", act->machine->states[sent->state].name);
     det_json_number(&json, "sequence", sent->sequence);
     det_json_number(&json, "visit", sent->visit);
@@ -234,24 +229,40 @@ void act_report(struct act *act, const char *event, const struct det_sent *sent)
         print_object(act, event, sent);
     else if (sent->is_duplicate)
         cli_print(
-            cli, "%s: was done before, as event %llu%s%s%s: %s\n", act->id,
+            cli, "%s: already done, as event %llu%s%s%s: %s\n", act->id,
             (unsigned long long)sent->sequence, event ? " (" : "", event ? event : "",
             event ? ")" : "", state);
     else if (sent->outcome == DET_OUTCOME_IGNORED)
         cli_print(cli, "%s: %s: ignored in %s\n", act->id, event, state);
 }
 
-/* Names that are pending, each once. */
+/* Names of pending effects and timers, each once. */
 struct pending {
     char effects[NAMES_TEXT], timers[NAMES_TEXT];
     const struct det_machine *machine;
 };
 
+/* True if the list, "charge, ship", has the whole name. */
+static bool has_name(const char *names, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = names; *at;) {
+        size_t size = strcspn(at, ",");
+
+        if (size == length && memcmp(at, name, size) == 0)
+            return true;
+        at += size;
+        at += strspn(at, ", ");
+    }
+    return false;
+}
+
 static void add_name(char *names, const char *name)
 {
     size_t used = strlen(names);
 
-    if (!strstr(names, name))
+    if (!has_name(names, name))
         snprintf(names + used, NAMES_TEXT - used, "%s%s", used ? ", " : "", name);
 }
 
@@ -272,18 +283,20 @@ static int add_timer(void *context, const struct det_timer_record *row)
     return 0;
 }
 
-void act_tell_pending(struct act *act)
+void act_report_pending(struct act *act)
 {
     struct pending pending = { .machine = act->machine };
     struct cli *cli = act->store.cli;
 
     if (act->client)
         return;
-    if (det_runtime_effects(act->runtime, act->machine, act->id, add_effect, &pending) != 0 ||
-        det_runtime_timers(act->runtime, act->machine, act->id, add_timer, &pending) != 0)
+    if (det_runtime_effects(act->runtime, act->machine, act->id, add_effect, &pending, NULL) != 0 ||
+        det_runtime_timers(act->runtime, act->machine, act->id, add_timer, &pending, NULL) != 0)
         return;
     if (pending.effects[0])
-        cli_say(cli, "Waits for a program that serves this store: effect %s\n", pending.effects);
+        cli_print_error(
+            cli, "Waits for a program that serves this store: effect %s\n", pending.effects);
     if (pending.timers[0])
-        cli_say(cli, "Waits for a program that serves this store: timer of %s\n", pending.timers);
+        cli_print_error(
+            cli, "Waits for a program that serves this store: timer of %s\n", pending.timers);
 }

@@ -12,47 +12,26 @@
 #include "inspect/print_tasks.h"
 #include "store/row.h"
 
-/* It waits for the disk, and for others who change the same instance. */
+/* It waits for the disk, and for other changes of the same instance. */
 #define PATIENCE (60 * DET_SECOND)
-
-struct daemon_client *act_find_up(struct cli *cli, const char *what, char *target)
-{
-    struct daemon_client *client = NULL;
-    struct det_error error = { 0 };
-    char project[DET_PATH_MAX];
-    json_t *answer = NULL;
-    bool serves;
-
-    /* Whoever does not find one, or one that is not for us, goes to the store itself. */
-    if (socket_find(".", project, &error) < 0 ||
-        daemon_client_open(project, cli->allocator, &client, &error) < 0)
-        return NULL;
-    serves =
-        daemon_client_call(client, "GET", "/v1/served", NULL, PATIENCE, &answer, &error) == 0 &&
-        det_text_copy(target, 33, show_text(answer, what)) && target[0];
-    json_decref(answer);
-    if (serves)
-        return client;
-    daemon_client_close(client);
-    return NULL;
-}
 
 static int differs(struct det_error *reterr)
 {
     return det_error_set(
         reterr, DET_ERR_MALFORMED,
-        "the 'detent up' that runs has another definition; it was done, 'detent get' shows it");
+        "the running 'detent up' uses another definition; the change was committed: see 'detent "
+        "get'");
 }
 
-/* As the runtime would have told it. */
-static int tell_step(struct act *act, const json_t *step, struct det_error *reterr)
+/* Prints a step as the runtime would report it. */
+static int report_step(struct act *act, const struct det_json_value *step, struct det_error *reterr)
 {
     const struct det_machine *machine = act->machine;
     const char *event = show_text(step, "event");
     int from = det_machine_find_state(machine, show_text(step, "from"));
     int to = det_machine_find_state(machine, show_text(step, "to"));
     int kind = *event ? det_machine_find_event(machine, event) : UINT16_MAX;
-    int outcome = det_row_outcome_find(show_text(step, "outcome"));
+    int outcome = det_outcome_find(show_text(step, "outcome"));
     struct det_note note = { .machine = machine, .instance = act->id };
 
     if (from < 0 || to < 0 || kind < 0 || outcome < 0)
@@ -61,16 +40,16 @@ static int tell_step(struct act *act, const json_t *step, struct det_error *rete
     note.to = (uint16_t)to;
     note.event = (uint16_t)kind;
     note.outcome = (uint16_t)outcome;
-    act_tell_step(act, &note);
+    act_report_step(act, &note);
     return 0;
 }
 
 static int take_sent(
-    struct act *act, const json_t *answer, struct det_sent *ret, struct det_error *reterr)
+    struct act *act, const struct det_json_value *answer, struct det_sent *ret,
+    struct det_error *reterr)
 {
     int state = det_machine_find_state(act->machine, show_text(answer, "state"));
-    int outcome = det_row_outcome_find(show_text(answer, "outcome"));
-    const json_t *steps = json_object_get(answer, "steps");
+    int outcome = det_outcome_find(show_text(answer, "outcome"));
     int r = 0;
 
     if (state < 0 || outcome < 0)
@@ -78,12 +57,12 @@ static int take_sent(
     *ret = (struct det_sent){
         .outcome = (enum det_outcome)outcome,
         .state = (unsigned)state,
-        .sequence = (uint64_t)json_integer_value(json_object_get(answer, "sequence")),
-        .visit = (uint64_t)json_integer_value(json_object_get(answer, "visit")),
-        .is_duplicate = json_is_true(json_object_get(answer, "duplicate")),
+        .sequence = det_json_get_number(answer, "sequence"),
+        .visit = det_json_get_number(answer, "visit"),
+        .is_duplicate = det_json_get_bool(answer, "duplicate"),
     };
-    for (size_t i = 0; r == 0 && i < json_array_size(steps); i++)
-        r = tell_step(act, json_array_get(steps, i), reterr);
+    DET_JSON_EACH (step, det_json_get(answer, "steps"))
+        r = r == 0 ? report_step(act, step, reterr) : r;
     return r;
 }
 
@@ -102,50 +81,32 @@ static void append_path(const struct act *act, const char *rest, struct det_buff
         det_buffer_append_text(path, "?steps=true");
 }
 
-/* `rest` is a path below the instance, "/events"; "": starts it. `ret` NULL: without an answer. */
+/* `rest` is a path below the instance, "/events"; "": starts it. `ret` NULL: no answer needed. */
 static int ask(
-    struct act *act, const char *rest, struct det_json_writer *body, const char *key,
+    struct act *act, const char *rest, struct det_json_writer *body_take, const char *key,
     struct det_sent *ret, struct det_error *reterr)
 {
     det_time deadline = det_world_now(det_world_real(), DET_CLOCK_MONOTONIC) + PATIENCE;
+    const struct det_json_value *answer = NULL;
     struct det_buffer path;
-    json_t *answer = NULL;
     int r;
 
     det_buffer_init(&path, act->store.cli->allocator);
     append_path(act, rest, &path);
-    det_json_close(body, '}');
-    r = det_buffer_status(&body->text);
-    if (r < 0)
-        r = det_error_set(reterr, r, "%s", det_error_text(r));
-    if (r == 0)
-        r = daemon_client_ask_text(
-            act->client, "POST", daemon_path_text(&path), det_buffer_text(&body->text), key,
-            reterr);
+    r = daemon_client_ask(act->client, "POST", daemon_path_text(&path), body_take, key, reterr);
     if (r == 0)
         r = daemon_client_next(act->client, deadline, &answer, reterr);
     if (r >= 0 && ret)
         r = take_sent(act, answer, ret, reterr);
-    json_decref(answer);
     det_buffer_deinit(&path);
-    det_json_writer_deinit(body);
     return r < 0 ? r : 0;
-}
-
-static struct det_json_writer begin_body(const struct act *act)
-{
-    struct det_json_writer body;
-
-    det_json_writer_init(&body, act->store.cli->allocator);
-    det_json_open(&body, NULL, '{');
-    return body;
 }
 
 int act_ask_start(
     struct act *act, const void *data, const char *event_id, struct det_sent *ret,
     struct det_error *reterr)
 {
-    struct det_json_writer body = begin_body(act);
+    struct det_json_writer body = daemon_body(act->client);
 
     det_json_text(&body, "id", act->id);
     det_json_record(&body, "data", det_machine_data(act->machine), data, DET_TEXT_REVEAL);
@@ -157,7 +118,7 @@ int act_ask_send(
     struct det_sent *ret, struct det_error *reterr)
 {
     const struct det_machine *machine = act->machine;
-    struct det_json_writer body = begin_body(act);
+    struct det_json_writer body = daemon_body(act->client);
     unsigned kind = det_event_kind(event);
 
     det_json_text(&body, "event", machine->events[kind].name);
@@ -173,7 +134,7 @@ int act_ask_send(
 int act_ask_stop(
     struct act *act, const char *reason, struct det_sent *ret, struct det_error *reterr)
 {
-    struct det_json_writer body = begin_body(act);
+    struct det_json_writer body = daemon_body(act->client);
 
     if (reason)
         det_json_text(&body, "reason", reason);
@@ -182,7 +143,7 @@ int act_ask_stop(
 
 int act_ask_retry(struct act *act, const char *key, struct det_error *reterr)
 {
-    struct det_json_writer body = begin_body(act);
+    struct det_json_writer body = daemon_body(act->client);
 
     det_json_text(&body, "key", key);
     return ask(act, "/retry", &body, NULL, NULL, reterr);

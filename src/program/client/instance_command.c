@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* instance_command.c - what the commands about one instance share. */
+/* instance_command.c - shared by the commands about one instance. */
 #include "client/instance_command.h"
+#include "client/served_store.h"
 
 #include "client/activity_remote.h"
 
@@ -17,11 +18,11 @@ const struct cli_option instance_command_options[] = {
 int instance_command(
     struct cli *cli, const struct cli_args *args, instance_print_fn *print, facts_line_fn *more)
 {
-    const struct store_wish wish = { .url = args->values[OPTION_STORE],
-                                     .machine = args->values[OPTION_MACHINE] };
+    const struct store_request request = { .url = args->values[OPTION_STORE],
+                                           .machine = args->values[OPTION_MACHINE] };
     struct instance instance;
     struct cli_store store;
-    int code = cli_store_open(cli, &wish, &store);
+    int code = served_store_open(cli, &request, &store);
 
     if (code == CLI_OK)
         code = instance_find(&store, args->operands[0], &instance);

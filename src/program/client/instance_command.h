@@ -7,7 +7,8 @@
 
 #include "inspect/instance_summary.h"
 
-/* A command about one instance, its first operand: an object, or `print`, with an exit code. */
+/* Runs a command about the instance of its first operand: prints an object, or calls `print`.
+ * Returns an exit code. */
 extern const struct cli_option instance_command_options[];
 typedef int instance_print_fn(struct cli *cli, const struct instance *instance);
 DET_MUST_CHECK int instance_command(

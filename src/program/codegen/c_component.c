@@ -2,9 +2,10 @@
  * Copyright the detent authors */
 
 /* c_component.c - C around a component: its context, and typed stubs that get it. */
+#include "base/assert.h"
 #include "codegen/codegen.h"
 
-/* A function by what its parameters are, what they are called, and what it answers. */
+/* The parameters and result of a function. */
 struct shape {
     const char *comment;
     const char *result;
@@ -32,7 +33,7 @@ void gen_component_context(struct det_buffer *buffer, const struct det_spec *spe
     const char *handler = det_spec_handler(spec);
 
     det_buffer_format(
-        buffer, "/* What the component keeps: add what is its own. */\nstruct %s {\n",
+        buffer, "/* The state of the component: add your fields. */\nstruct %s {\n",
         det_spec_context(spec));
     det_buffer_append_text(buffer, "    struct det_component component;\n");
     if (handler)
@@ -52,7 +53,7 @@ static void put_parameters(
         det_buffer_append_text(buffer, ", const struct det_component_end *end");
 }
 
-/* What an action may send back, as a comment above its stub. */
+/* Prints the events that an action may return, as a comment above its stub. */
 static void put_products(
     struct det_buffer *buffer, const struct det_machine *machine, const struct det_effect_def *def)
 {
@@ -70,6 +71,9 @@ void gen_component_stub_put(
     const struct det_machine *machine = det_spec_machine(spec);
     const struct shape *shape = &shapes[stub->kind];
 
+    /* A component has no updates and no fills. */
+    det_assert(stub->kind < GEN_KINDS && shape->result);
+    det_assert(stub->kind != CASE_EFFECT || stub->index < machine->effect_count);
     det_buffer_format(buffer, "\n%s", shape->comment);
     if (stub->kind == CASE_EFFECT)
         put_products(buffer, machine, &machine->effects[stub->index]);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* c_functions.c - which functions a C file defines, found without a compiler.
+/* c_functions.c - finds the functions that a C file defines, without a compiler.
  *
- * A definition is a name followed by brackets, outside of all braces, and then a brace; what stands
- * between (attributes, macros) does not matter. All such names are reported, including a macro
- * around a definition. A #define of a name counts as its definition. Where the preprocessor makes
- * braces that do not match, a closing one in the first column ends a function. */
+ * A definition is a name followed by brackets, outside of all braces, and then a brace; anything
+ * between them (attributes, macros) is skipped. All such names are reported, including a macro
+ * around a definition. A #define of a name counts as its definition. If
+ * conditional code has unbalanced braces, a closing brace in the first column ends a function. */
 #include <ctype.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "codegen/codegen.h"
 
 /* Names with brackets in one declaration. */
@@ -18,11 +19,11 @@
 struct scan {
     const char *at, *end;
     bool at_line_start;
-    struct det_view word; /* the token before this one; data NULL: it was no word */
+    struct det_view word; /* the token before this one; data NULL: not a word */
     struct det_view calls[CALLS_MAX];
     size_t call_count;
     unsigned braces, brackets;
-    bool is_value; /* behind a = */
+    bool is_value; /* after a = */
     gen_function_fn *found;
     void *context;
 };
@@ -43,6 +44,7 @@ static void skip_comment(struct scan *scan)
 {
     const char *close = looks_at(scan, "/*") ? "*/" : "\n";
 
+    det_assert(scan->end - scan->at >= 2 && *scan->at == '/');
     scan->at += 2;
     while (scan->at < scan->end && !looks_at(scan, close))
         scan->at++;
@@ -75,7 +77,7 @@ static void skip_blanks(struct scan *scan)
         scan->at++;
 }
 
-/* To the end of the line, and of those that continue it. */
+/* Skips to the end of the line and its continuations. */
 static void take_directive(struct scan *scan)
 {
     scan->at++;
@@ -115,7 +117,7 @@ static void close_brace(struct scan *scan)
     scan->braces -= scan->braces > 0;
     if (scan->at_line_start)
         scan->braces = 0;
-    /* A braced value goes on to its semicolon. */
+    /* A braced value continues to its semicolon. */
     if (scan->braces == 0 && !scan->is_value)
         begin_declaration(scan);
 }
@@ -124,6 +126,7 @@ static void open_bracket(struct scan *scan)
 {
     if (scan->brackets++ == 0 && scan->word.data && scan->call_count < CALLS_MAX)
         scan->calls[scan->call_count++] = scan->word;
+    det_assert(scan->call_count <= CALLS_MAX);
 }
 
 static void take_sign(struct scan *scan, char c)
@@ -176,7 +179,7 @@ void gen_functions(struct det_view text, gen_function_fn *found, void *context)
             continue;
         }
         if (isspace((unsigned char)c)) {
-            /* What is indented does not close a function. */
+            /* An indented brace does not close a function. */
             scan.at_line_start = c == '\n';
             scan.at++;
             continue;
@@ -187,4 +190,5 @@ void gen_functions(struct det_view text, gen_function_fn *found, void *context)
             take_token(&scan);
         scan.at_line_start = false;
     }
+    det_assert(scan.at == scan.end);
 }

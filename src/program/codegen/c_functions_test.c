@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* c_functions_test.c - which functions a C file defines. */
+/* c_functions_test.c - the functions that a C file defines are found. */
 #include "codegen/codegen.h"
 
 #include "lib/test.h"
 
-/* The names that were found, each behind a space. */
+/* The names found, each preceded by a space. */
 struct found {
     char text[1024];
     size_t size;
@@ -25,7 +25,7 @@ static void assert_found(const char *text, const char *wanted)
 {
     struct found found = { .size = 0 };
     size_t size = strlen(text);
-    /* A copy without a zero behind it, so that reading too far is seen. */
+    /* A copy without a terminating zero, so that sanitizers find reads past its end. */
     char *copy = malloc(size ? size : 1);
 
     assert_non_null(copy);
@@ -36,7 +36,7 @@ static void assert_found(const char *text, const char *wanted)
     assert_string_equal(found.text, wanted);
 }
 
-static void definitions_are_found(void **state)
+static void c_function_definitions_are_found(void **state)
 {
     (void)state;
     assert_found("", "");
@@ -47,7 +47,7 @@ static void definitions_are_found(void **state)
     assert_found("int a(void) /* { */ // }\n{ }", " a");
 }
 
-static void declarations_and_uses_are_not(void **state)
+static void c_declarations_and_calls_are_ignored(void **state)
 {
     (void)state;
     assert_found("static int ring(void);\nint x = ring();\n", "");
@@ -59,7 +59,7 @@ static void declarations_and_uses_are_not(void **state)
     assert_found("int b(void)\n{\n    a(1);\n    if (c(2)) { }\n}\n", " b");
 }
 
-static void macros_around_a_definition_do_no_harm(void **state)
+static void macros_around_a_c_definition_are_tolerated(void **state)
 {
     (void)state;
     assert_found(
@@ -75,7 +75,7 @@ static void macros_around_a_definition_do_no_harm(void **state)
         " a b");
 }
 
-static void text_that_breaks_off_is_read_to_its_end(void **state)
+static void truncated_c_source_is_read_to_its_end(void **state)
 {
     (void)state;
     assert_found("int a(", "");
@@ -94,10 +94,10 @@ static void text_that_breaks_off_is_read_to_its_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(definitions_are_found),
-        cmocka_unit_test(declarations_and_uses_are_not),
-        cmocka_unit_test(macros_around_a_definition_do_no_harm),
-        cmocka_unit_test(text_that_breaks_off_is_read_to_its_end),
+        cmocka_unit_test(c_function_definitions_are_found),
+        cmocka_unit_test(c_declarations_and_calls_are_ignored),
+        cmocka_unit_test(macros_around_a_c_definition_are_tolerated),
+        cmocka_unit_test(truncated_c_source_is_read_to_its_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "codegen/codegen.h"
 #include "terminal/input.h"
 
@@ -20,6 +21,7 @@ size_t gen_stem(const char *path, const char **ret)
 
 static void put_guard(struct det_buffer *buffer, const char *name, size_t size)
 {
+    det_assert(size > 0 && size <= strlen(name));
     for (size_t i = 0; i < size; i++)
         det_buffer_append_char(
             buffer, isalnum((unsigned char)name[i]) ? (char)toupper((unsigned char)name[i]) : '_');
@@ -33,7 +35,7 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The path as seen from the folder of the spec, which is on the include path. */
+/* The path relative to the folder of the spec, which is on the include path. */
 static const char *seen_from(const struct det_spec *spec, const char *path)
 {
     const char *file = det_spec_file(spec, 0);
@@ -94,7 +96,7 @@ void gen_header(struct det_buffer *buffer, const struct det_spec *spec)
         buffer, "#define FSM_SPEC \"%s\"\n#include <detent/fsm/declare.h>\n\n#endif\n", file);
 }
 
-/* What stubs are made of: the struct of the data, the machine, and the lines of a body. */
+/* Names in stubs. */
 struct names {
     const char *data, *machine;
 };
@@ -141,7 +143,7 @@ static void put_stub(
     }
 }
 
-/* What an effect may send back, as a comment above its stub. */
+/* Prints the events that an effect may return, as a comment above its stub. */
 static void put_products(
     struct det_buffer *buffer, const struct det_machine *machine, const struct det_effect_def *def)
 {
@@ -154,7 +156,7 @@ static void put_products(
         buffer, def->produces_count ? " in *ret with DET_EFFECT_PRODUCED. */\n" : " */\n");
 }
 
-/* One that may answer must not be done before it is written: the machine would wait for ever. */
+/* The stub of an effect that may answer fails: if it succeeded, the machine would wait for ever. */
 static void put_effect(
     struct det_buffer *buffer, const struct det_machine *machine, const struct det_effect_def *def,
     struct names names)
@@ -184,6 +186,8 @@ void gen_stub_put(struct det_buffer *buffer, struct det_spec *spec, const struct
     const struct det_record *data = det_record_of(machine->data);
     struct names names = { data ? data->name : "det_empty", machine->name };
 
+    det_assert(stub->kind < GEN_KINDS && stub->name);
+    det_assert(stub->kind != CASE_EFFECT || stub->index < machine->effect_count);
     if (det_spec_context(spec))
         gen_component_stub_put(buffer, spec, stub);
     else if (stub->kind == CASE_EFFECT)
@@ -192,7 +196,7 @@ void gen_stub_put(struct det_buffer *buffer, struct det_spec *spec, const struct
         put_stub(buffer, (enum case_function)stub->kind, stub->name, names);
 }
 
-/* The name of a function by its kind, NULL at the end. */
+/* Returns the name of a function by its kind, or NULL after the last one. */
 static const char *function_name(struct det_spec *spec, unsigned kind, size_t index)
 {
     if (kind < CASE_FUNCTION_COUNT)
@@ -235,12 +239,15 @@ size_t gen_stub_count(struct det_spec *spec)
 
 void gen_stubs_list(struct det_spec *spec, struct gen_stub *ret)
 {
+    const struct gen_stub *first = ret;
+
     for (unsigned i = 0; i < GEN_KINDS; i++) {
         struct gen_stub stub = { .kind = i };
 
         for (; (stub.name = function_name(spec, i, stub.index)); stub.index++)
             *ret++ = stub;
     }
+    det_assert((size_t)(ret - first) == gen_stub_count(spec));
 }
 
 struct search {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* codegen.h - what `detent gen` makes of a definition, and what becomes of files that are there. */
+/* codegen.h - the output of `detent gen` for a definition, and its treatment of existing files. */
 #ifndef DET_CODEGEN_CODEGEN_H
 #define DET_CODEGEN_CODEGEN_H
 
 #include <detent/tool/spec.h>
-#include <jansson.h>
 
 #include "base/buffer.h"
 #include "base/text.h"
@@ -22,7 +21,7 @@ void gen_records(struct det_buffer *buffer, const struct det_spec *spec, const c
 /* "shop" of "a/shop.rec": what comes before the suffix in the last part of the path. */
 size_t gen_stem(const char *path, const char **ret);
 
-/* The functions that a spec names, in order of their kinds, and whether a file has them. */
+/* A function that a spec names, and whether a file defines it; in order of kinds. */
 struct gen_stub {
     unsigned kind; /* enum case_function; from CASE_FUNCTION_COUNT on enum det_spec_role */
     size_t index;
@@ -30,41 +29,41 @@ struct gen_stub {
     bool is_there;
 };
 #define GEN_KINDS (CASE_FUNCTION_COUNT + DET_SPEC_INVARIANT + 1)
-/* All of them, none of which is there; `ret` has room for gen_stub_count(). */
+/* Lists all functions as missing; `ret` has room for gen_stub_count(). */
 size_t gen_stub_count(struct det_spec *spec);
 void gen_stubs_list(struct det_spec *spec, struct gen_stub *ret);
-/* Notes those that the text of a C file defines. */
+/* Marks the functions that the text of a C file defines. */
 void gen_stubs_find(struct gen_stub *stubs, size_t count, struct det_view text);
-/* The text of one. */
+/* Appends the text of a stub. */
 void gen_stub_put(struct det_buffer *buffer, struct det_spec *spec, const struct gen_stub *stub);
 
-/* c_component.c: the same where the machine is that of a component. */
+/* c_component.c: the same for the machine of a component. */
 void gen_component_stub_put(
     struct det_buffer *buffer, struct det_spec *spec, const struct gen_stub *stub);
-/* The struct of its context. */
+/* Appends the struct of its context. */
 void gen_component_context(struct det_buffer *buffer, const struct det_spec *spec);
 
 /* c_functions.c: each function that a C file defines, and each #define. */
 typedef void gen_function_fn(void *context, struct det_view name);
 void gen_functions(struct det_view text, gen_function_fn *found, void *context);
 
-/* generated_files.c: what becomes of the files. */
+/* generated_files.c: writes the files. */
 struct gen {
     struct cli *cli;
-    const char *folder; /* NULL: this one */
+    const char *folder; /* NULL: the current one */
     bool is_forced, is_appended;
     struct gen_product *products;
     size_t count;
-    struct gen_stub *stubs; /* of the C file; NULL: there is none */
+    struct gen_stub *stubs; /* of the C file; NULL: none */
     size_t stub_count;
     struct det_spec *spec;
 };
 DET_MUST_CHECK int gen_open(struct gen *gen);
 void gen_close(struct gen *gen);
-/* Room for the text of a file. */
+/* Adds a file; returns the buffer of its text. */
 struct det_buffer *gen_add(struct gen *gen, const char *stem, size_t size, const char *suffix);
-/* Writes the files that are not there, or all if forced. A C file that is there gets no more than
- * the stubs that it lacks, which are printed or appended. Returns an exit code. */
+/* Writes the missing files, or all if forced. Of an existing C file only the missing stubs are
+ * printed or appended. Returns an exit code. */
 DET_MUST_CHECK int gen_write(struct gen *gen);
 
 /* json_model.c: the definition as members of the object that is open. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* generated_files.c - what becomes of the files that `gen` makes: those that are not there are
- * written, those that are there stay as they are, unless --force says otherwise. Of the C file,
- * where people write, the stubs that it lacks are printed, or put behind the rest with --append. */
+/* generated_files.c - writes the files of `gen`: missing files are written, existing ones stay as
+ * they are without --force. For the C file, which users edit, missing stubs are printed, or
+ * appended with --append. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "codegen/codegen.h"
@@ -19,7 +20,7 @@
 #define FILES_MAX  64
 #define SOURCE_MAX 16777216
 
-/* A file on its way to the disk. */
+/* A file to be written. */
 struct gen_product {
     char path[DET_PATH_MAX];
     struct det_buffer text;
@@ -34,6 +35,7 @@ int gen_open(struct gen *gen)
 
 void gen_close(struct gen *gen)
 {
+    det_assert(gen->count <= FILES_MAX);
     for (size_t i = 0; i < gen->count; i++)
         det_buffer_deinit(&gen->products[i].text);
     DET_DELETE_ARRAY(gen->cli->allocator, gen->products, FILES_MAX);
@@ -61,7 +63,7 @@ static int make_folder(struct gen *gen)
     if (!gen->folder || mkdir(gen->folder, 0777) == 0 || errno == EEXIST)
         return CLI_OK;
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-    cli_complain(gen->cli, "cannot make the folder %s: %s", gen->folder, strerror(errno));
+    cli_report_error(gen->cli, "cannot create the folder %s: %s", gen->folder, strerror(errno));
     return CLI_FAILURE;
 }
 
@@ -74,7 +76,7 @@ static size_t count_missing(const struct gen *gen)
     return missing;
 }
 
-/* The stubs that are missing. */
+/* Appends the missing stubs to the text. */
 static void put_missing(struct gen *gen, struct det_buffer *text)
 {
     for (size_t i = 0; i < gen->stub_count; i++) {
@@ -137,22 +139,23 @@ static int print_missing(struct gen *gen, const char *path)
     return code;
 }
 
-/* How it stands with the functions, once the stubs are shown. */
-static void say_missing(struct gen *gen, const char *path, size_t missing)
+/* Reports the number of missing functions, after the stubs. */
+static void print_missing_file(struct gen *gen, const char *path, size_t missing)
 {
+    det_assert(missing <= gen->stub_count);
     if (gen->cli->is_json)
         return;
     if (missing == 0)
-        cli_say(gen->cli, "%s is kept: it has all functions that the spec names\n", path);
+        cli_print_error(gen->cli, "%s is kept: it has all functions that the spec names\n", path);
     else
-        cli_say(
+        cli_print_error(
             gen->cli, "%s is kept: it lacks %zu of %zu function%s; %s\n", path, missing,
             gen->stub_count, det_plural(gen->stub_count),
             gen->is_appended ? "their stubs were added at its end"
-                             : "these are their stubs, and --append adds them");
+                             : "these are their stubs; --append adds them");
 }
 
-/* The C file is there. */
+/* The C file exists. */
 static int update_source(struct gen *gen, const char *path)
 {
     struct det_error error;
@@ -162,15 +165,16 @@ static int update_source(struct gen *gen, const char *path)
 
     r = cli_text_load(gen->cli, path, SOURCE_MAX, &source, &error);
     if (r < 0) {
-        cli_complain(gen->cli, "%s", error.text);
+        cli_report_error(gen->cli, "%s", error.text);
         return cli_exit_of(r);
     }
+    det_assert(gen->stubs && gen->spec && !gen->is_forced);
     gen_stubs_find(gen->stubs, gen->stub_count, det_view_of(source.data, source.size));
     missing = count_missing(gen);
     code =
         missing && gen->is_appended ? append_missing(gen, path, &source) : print_missing(gen, path);
     if (code == CLI_OK)
-        say_missing(gen, path, missing);
+        print_missing_file(gen, path, missing);
     cli_text_free(gen->cli, &source);
     return code;
 }
@@ -181,13 +185,14 @@ static bool has_define(struct gen *gen, const char *path)
     bool has;
 
     if (cli_text_load(gen->cli, path, SOURCE_MAX, &source, NULL) < 0)
-        return true; /* update_source() says why */
+        return true; /* update_source() reports the error */
     has = memmem(source.data, source.size, "detent/fsm/define.h", 19) != NULL;
     cli_text_free(gen->cli, &source);
     return has;
 }
 
-/* A file that is there must be one of ours, or one of which nothing is expected. */
+/* With stubs, an existing C file must be that of a machine, and headers are kept. Otherwise no file
+ * may exist. */
 static int check_there(struct gen *gen)
 {
     for (size_t i = 0; i < gen->count && !gen->is_forced; i++) {
@@ -198,11 +203,11 @@ static int check_there(struct gen *gen)
             continue;
         if (is_source && has_define(gen, path))
             continue;
-        cli_complain(
+        cli_report_error(
             gen->cli,
-            "%s is already there%s; nothing was written (--force overwrites, --output "
+            "%s already exists%s; nothing was written (--force overwrites, --output "
             "FOLDER writes elsewhere)",
-            path, is_source ? ", and is no file of a machine" : "");
+            path, is_source ? " and is not the file of a machine" : "");
         return CLI_CONFLICT;
     }
     return CLI_OK;
@@ -227,7 +232,7 @@ static int write_product(struct gen *gen, struct gen_product *product, bool is_t
     return code;
 }
 
-/* The names of files stay out of the way of stubs that are printed. */
+/* If stubs are printed to the output, the names of files are messages. */
 int gen_write(struct gen *gen)
 {
     bool has_stubs = false;

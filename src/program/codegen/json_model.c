@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* json_model.c - a definition as JSON: what the rows come to once lists and overrides are resolved.
- */
+/* json_model.c - a definition as JSON, with lists and overrides resolved. */
 #include <detent/tool/machine.h>
 
+#include "base/assert.h"
 #include "codegen/codegen.h"
 #include "store/row.h"
 #include "terminal/input.h"
@@ -59,6 +59,7 @@ static void put_events(
         const struct det_event_def *def = &machine->events[i];
         const struct det_record *payload = det_record_of(def->payload);
 
+        det_assert(def->unhandled < sizeof policies / sizeof *policies);
         det_json_open(json, NULL, '{');
         det_json_text(json, "name", def->name);
         det_json_text(json, "c_name", det_spec_event_c_name(spec, i));
@@ -188,20 +189,20 @@ static void put_more(
 }
 
 static void put_transition(
-    struct det_json_writer *json, const struct det_machine *machine, const struct cli_way *way,
-    const struct det_spec *spec)
+    struct det_json_writer *json, const struct det_machine *machine,
+    const struct cli_transition *edge, const struct det_spec *spec)
 {
-    const struct det_transition *transition = way->transition;
+    const struct det_transition *transition = edge->transition;
     struct det_place place = det_spec_row_place(spec, transition->row);
 
     det_json_open(json, NULL, '{');
-    det_json_text(json, "from", machine->states[way->state].name);
-    det_json_text(json, "event", machine->events[way->event].name);
-    det_json_text(json, "outcome", det_row_outcome_name(transition->outcome));
+    det_json_text(json, "from", machine->states[edge->state].name);
+    det_json_text(json, "event", machine->events[edge->event].name);
+    det_json_text(json, "outcome", det_outcome_name(transition->outcome));
     det_json_text(json, "to", machine->states[transition->to].name);
     det_json_text(json, "file", place.file);
     det_json_number(json, "line", place.line);
-    if (way->is_else)
+    if (edge->is_else)
         det_json_bool(json, "else", true);
     if (transition->more)
         put_more(json, machine, transition->more);
@@ -213,11 +214,11 @@ static void put_transitions(
     const size_t *order)
 {
     det_json_open(json, "transitions", '[');
-    for (size_t i = 0; i < cli_ways_count(machine); i++) {
-        struct cli_way way = cli_way_at(machine, order[i]);
+    for (size_t i = 0; i < cli_transitions_count(machine); i++) {
+        struct cli_transition edge = cli_transition_at(machine, order[i]);
 
-        if (way.transition->outcome != DET_OUTCOME_UNHANDLED)
-            put_transition(json, machine, &way, spec);
+        if (edge.transition->outcome != DET_OUTCOME_UNHANDLED)
+            put_transition(json, machine, &edge, spec);
     }
     det_json_close(json, ']');
 }
@@ -238,6 +239,7 @@ static void put_field(struct det_json_writer *json, const struct det_field *fiel
     const struct det_record *record = det_record_of(field->record);
     const struct det_enum *enumeration = det_enum_of(field->enumeration);
 
+    det_assert(field->kind < sizeof kinds / sizeof *kinds);
     det_json_open(json, NULL, '{');
     det_json_text(json, "name", field->name);
     if (field->kind == DET_KIND_UNSIGNED || field->kind == DET_KIND_SIGNED)
@@ -282,7 +284,8 @@ void gen_json(struct det_json_writer *json, struct det_spec *spec)
 {
     const struct det_machine *machine = det_spec_machine(spec);
     const struct det_record *data = det_record_of(machine->data);
-    size_t *order = cli_ways_in_order(machine, json->text.allocator);
+    size_t *order = cli_transitions_in_order(machine, json->text.allocator);
+    unsigned depth = json->depth;
 
     if (!order) {
         json->text.error = DET_ERR_NO_MEMORY;
@@ -306,5 +309,6 @@ void gen_json(struct det_json_writer *json, struct det_spec *spec)
     put_groups(json, machine, true);
     put_transitions(json, machine, spec, order);
     put_records(json, spec);
-    cli_ways_free(machine, json->text.allocator, order);
+    det_assert(json->depth == depth);
+    cli_transitions_free(machine, json->text.allocator, order);
 }

@@ -13,7 +13,7 @@ enum cli_new_kind {
     CLI_NEW_C,     /* only with one */
 };
 
-/* @n@ stands for the name, @N@ for the name in capitals, @_@ for as many spaces. */
+/* @n@ is the name, @N@ the name in capitals, @_@ as many spaces. */
 struct cli_new_file {
     const char *path;
     const char *text;

@@ -4,8 +4,8 @@
 /* project_order.c - an order that is paid by card: what `detent new order` starts from.
  *
  * 1. Everything works offline with sh alone: the bank is a few lines in detent.yaml.
- * 2. The bank is closed for the first five attempts, which take a minute: long enough to look at
- *    the order from all sides and to kill the program, short enough to see it paid. */
+ * 2. The bank is closed for the first five attempts, which take a minute: long enough to
+ *    inspect the order and to kill the program, short enough to see the order paid. */
 #include "codegen/project_files.h"
 
 static const char spec_text[] =
@@ -15,14 +15,14 @@ static const char spec_text[] =
     "#define FSM_PREFIX @N@\n"
     "#define FSM_DATA @n@_data\n"
     "\n"
-    "/* What each @n@ keeps. */\n"
+    "/* The data of each @n@. */\n"
     "RECORD(@n@_data)\n"
     "    FIELD(total,   u64)\n"
     "    FIELD(cents,   u64)\n"
     "    FIELD(receipt, str(200))\n"
     "END\n"
     "\n"
-    "/* What comes with the events. Sensitive fields are shown to nobody but the effect. */\n"
+    "/* The payloads of the events. Sensitive fields are only passed to effects. */\n"
     "RECORD(card_payment)\n"
     "    FIELD(card,  str(24), SENSITIVE)\n"
     "    FIELD(cents, u64)\n"
@@ -56,7 +56,7 @@ static const char spec_text[] =
     "ON(CHARGING, CHARGED,  PAID,     KEEP(receipt))\n"
     "ON(CHARGING, DECLINED, PENDING)\n"
     "\n"
-    "/* Who cancels while the bank is at it waits for its answer, and gets the money back. */\n"
+    "/* A cancellation during the charge waits for the bank, and refunds the money. */\n"
     "ON(PENDING,    CANCEL,   CANCELLED)\n"
     "ON(CHARGING,   CANCEL,   CANCELLING)\n"
     "ON(CANCELLING, DECLINED, CANCELLED)\n"
@@ -127,7 +127,7 @@ static const char cases_text[] =
     "      - send: pay\n"
     "        expect: {state: paid}\n"
     "\n"
-    "  - name: nobody pays for two weeks\n"
+    "  - name: without a payment it expires after two weeks\n"
     "    steps:\n"
     "      - advance: 13d\n"
     "        expect: {state: pending, timeout: 1d}\n"
@@ -141,7 +141,7 @@ static const char cases_text[] =
     "      - send: pay\n"
     "        expect: {error: unhandled, state: cancelled}\n"
     "\n"
-    "  - name: who cancels while the card is charged gets the money back\n"
+    "  - name: a cancellation during a successful charge is refunded\n"
     "    steps:\n"
     "      - send: pay\n"
     "      - send: cancel\n"
@@ -151,7 +151,7 @@ static const char cases_text[] =
     "        payload: {receipt: r-1}\n"
     "        expect: {state: cancelled, effects: [refund]}\n"
     "\n"
-    "  - name: who cancels while the card is declined has nothing to get back\n"
+    "  - name: a cancellation during a declined charge needs no refund\n"
     "    steps:\n"
     "      - send: pay\n"
     "      - send: cancel\n"
@@ -162,7 +162,7 @@ static const char cases_text[] =
 static const char readme_text[] =
     "# @n@\n"
     "\n"
-    "What is paid by card, and may be cancelled. None of it is C.\n"
+    "Orders that are paid by card and can be cancelled, without any C.\n"
     "\n"
     "- `@n@.fsm`: the machine, one fact a row (`detent help rows`)\n"
     "- `detent.yaml`: what its effects run; here a bank in seven lines of shell\n"
@@ -208,7 +208,7 @@ static const char readme_text[] =
     "\n"
     "```\n"
     "detent test  @_@         # the cases: days of virtual time in milliseconds\n"
-    "detent check @n@.fsm     # what is wrong with it\n"
+    "detent check @n@.fsm     # errors and warnings\n"
     "detent sim @n@.fsm       # random walks that look for violations\n"
     "detent diagram @n@.fsm   # a Mermaid diagram; --format svg -o @n@.svg\n"
     "detent gen c @n@.fsm     # @n@.h and @n@.c for it: 'detent help gen'\n"

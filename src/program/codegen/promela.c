@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* promela.c - a definition for the model checker Spin: names as numbers, groups as questions,
- * and the table as one step.
+/* promela.c - a definition for the model checker Spin: names become numbers, groups predicates,
+ * and the table one step.
  *
- * A model includes what is made here, and says itself what guards, hooks and actions do: the table
- * that is checked is then the one that runs, and the environment is the model's. */
+ * A model includes the output and defines guards, hooks, actions and the environment itself, so it
+ * checks the table that runs. */
 #include <detent/tool/machine.h>
 
+#include "base/assert.h"
 #include "codegen/codegen.h"
 #include "testing/case.h"
 #include "testing/transition_index.h"
@@ -35,7 +36,7 @@ static void put_line(struct writer *writer, const char *line)
     det_buffer_format(writer->text, "%s\n", line);
 }
 
-/* A call of something that the model defines: actor_do_ask_permit(). */
+/* Appends a call of an inline of the model: actor_do_ask_permit(). */
 static void put_call(struct writer *writer, const char *kind, const char *name)
 {
     begin_line(writer);
@@ -58,10 +59,10 @@ static void put_head(struct writer *writer)
     det_buffer_format(
         writer->text,
         "/* %s.pml - the machine %s for Spin, made by 'detent gen promela'.\n *\n"
-        " * Include it behind the macros of its guards; inlines of the rest may follow it. "
+        " * Include it after the macros of its guards; inlines of the rest may follow it. "
         "%s_step()\n"
         " * does what the table says and sets %s_unhandled where it says nothing. A model with\n"
-        " * several machines defines %s_state and %s_unhandled as places of its own.\n *\n"
+        " * several machines defines %s_state and %s_unhandled itself.\n *\n"
         " * The model defines:\n",
         name, name, name, name, name, name);
     put_list(writer, "guard", CASE_GUARD);
@@ -97,7 +98,7 @@ static void put_names(struct writer *writer)
             det_spec_event_c_name(writer->spec, i), i);
 }
 
-static void put_state_question(struct writer *writer, const struct det_group_def *group)
+static void put_state_predicate(struct writer *writer, const struct det_group_def *group)
 {
     const char *name = writer->machine->name;
 
@@ -109,7 +110,7 @@ static void put_state_question(struct writer *writer, const struct det_group_def
     det_buffer_append_text(writer->text, ")\n");
 }
 
-static void put_event_question(struct writer *writer, const struct det_group_def *group)
+static void put_event_predicate(struct writer *writer, const struct det_group_def *group)
 {
     det_buffer_format(
         writer->text, "#define %s_event_is_%s(event) (", writer->machine->name, group->name);
@@ -120,23 +121,23 @@ static void put_event_question(struct writer *writer, const struct det_group_def
     det_buffer_append_text(writer->text, ")\n");
 }
 
-static void put_questions(struct writer *writer)
+static void put_predicates(struct writer *writer)
 {
     const struct det_machine *machine = writer->machine;
 
     det_buffer_append_char(writer->text, '\n');
     for (unsigned i = 0; i < machine->group_count; i++)
-        put_state_question(writer, &machine->groups[i]);
+        put_state_predicate(writer, &machine->groups[i]);
     for (unsigned i = 0; i < machine->event_group_count; i++)
-        put_event_question(writer, &machine->event_groups[i]);
+        put_event_predicate(writer, &machine->event_groups[i]);
     if (machine->group_count || machine->event_group_count)
         det_buffer_append_char(writer->text, '\n');
 }
 
 static bool has_stop(const struct det_machine *machine)
 {
-    for (size_t i = 0; i < cli_ways_count(machine); i++) {
-        if (cli_way_at(machine, i).transition->outcome == DET_OUTCOME_STOP)
+    for (size_t i = 0; i < cli_transitions_count(machine); i++) {
+        if (cli_transition_at(machine, i).transition->outcome == DET_OUTCOME_STOP)
             return true;
     }
     return false;
@@ -193,8 +194,8 @@ static void put_actions(struct writer *writer, const struct det_transition_more 
         put_call(writer, "do", machine->effects[more->effects[i]].name);
 }
 
-/* Exit, the transition's own hook, the move, entry, and then the actions. A statement is wanted
- * also where there is nothing to do. */
+/* Exit, the transition's own hook, the move, entry, and then the actions. Promela needs a statement
+ * even if there is nothing to do. */
 static void put_transition(
     struct writer *writer, unsigned from, const struct det_transition *transition)
 {
@@ -218,9 +219,10 @@ static void put_transition(
         put_actions(writer, transition->more);
     if (writer->text->size == before)
         put_line(writer, "skip;");
+    det_assert(writer->text->size > before || det_buffer_status(writer->text) < 0);
 }
 
-/* The table says nothing, or all guards said no. */
+/* The table has no row, or all guards forbade it. */
 static void put_unhandled(struct writer *writer)
 {
     begin_line(writer);
@@ -244,6 +246,7 @@ static void open_guard(struct writer *writer, const char *guard)
 
 static void open_else(struct writer *writer)
 {
+    det_assert(writer->depth > 1);
     writer->depth--;
     put_line(writer, ":: else ->");
     writer->depth++;
@@ -251,33 +254,35 @@ static void open_else(struct writer *writer)
 
 static void close_selection(struct writer *writer)
 {
+    det_assert(writer->depth > 1);
     writer->depth--;
     put_line(writer, "fi;");
 }
 
-/* Each alternative stands in the else of the one before it, so that they are tried in order. */
+/* Each alternative is in the else of the previous one, so that they are tried in order. */
 static void put_alternatives(struct writer *writer, unsigned state, unsigned event)
 {
-    const struct det_transition *way = det_machine_step(writer->machine, state, event);
+    const struct det_transition *edge = det_machine_step(writer->machine, state, event);
     const struct det_choice *choice = NULL;
-    unsigned open = 0;
+    unsigned open = 0, depth = writer->depth;
 
-    for (; guard_of(way); open++) {
-        open_guard(writer, guard_of(way));
-        put_transition(writer, state, way);
+    for (; guard_of(edge); open++) {
+        open_guard(writer, guard_of(edge));
+        put_transition(writer, state, edge);
         open_else(writer);
         choice = det_machine_choice(writer->machine, state, event, choice);
-        way = choice ? &choice->transition : NULL;
+        edge = choice ? &choice->transition : NULL;
     }
-    if (way)
-        put_transition(writer, state, way);
+    if (edge)
+        put_transition(writer, state, edge);
     else
         put_unhandled(writer);
     for (; open > 0; open--)
         close_selection(writer);
+    det_assert(writer->depth == depth);
 }
 
-/* Where the table says nothing, the else of all events does, unless the event is to be ignored. */
+/* An event without a row is handled by the else of all events, unless it is ignored. */
 static bool has_answer(const struct writer *writer, unsigned state, unsigned event)
 {
     return det_machine_step(writer->machine, state, event)->outcome != DET_OUTCOME_UNHANDLED ||
@@ -326,8 +331,7 @@ static void put_state(struct writer *writer, unsigned state)
     writer->depth--;
 }
 
-/* Where a machine can stop, a stopped one takes nothing: then the selection of states stands in one
- * of its own. */
+/* A stopped machine handles no event: if it can stop, a selection encloses that of the states. */
 static void put_step(struct writer *writer)
 {
     const struct det_machine *machine = writer->machine;
@@ -349,6 +353,7 @@ static void put_step(struct writer *writer)
     put_line(writer, "fi;");
     if (may_stop)
         close_selection(writer);
+    det_assert(writer->depth == 1);
     det_buffer_append_text(writer->text, "}\n");
 }
 
@@ -363,7 +368,7 @@ void gen_promela(struct det_buffer *buffer, struct det_spec *spec)
 
     put_head(&writer);
     put_names(&writer);
-    put_questions(&writer);
+    put_predicates(&writer);
     put_variables(&writer);
     put_step(&writer);
 }

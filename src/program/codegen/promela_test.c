@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* promela_test.c - a definition as a step for Spin, word by word; whether Spin reads it as the
- * table is checked by tests/models, over all specs of the corpus. */
+/* promela_test.c - the exact text of a definition for Spin; tests/models checks with Spin that it
+ * means the same as the table, for all specs of the corpus. */
 #include "codegen/codegen.h"
 
 #include "lib/test.h"
 
-/* All that a step can be made of: hooks, updates, timers, alternatives, a stop, an event that is
- * ignored, groups of both kinds. */
+/* All features: hooks, updates, timers, alternatives, a stop, an ignored event, groups of both
+ * kinds. */
 static const char door[] = "#define FSM_NAME door\n"
                            "#define FSM_PREFIX DOOR\n"
                            "STATE(SHUT, shut, INITIAL)\n"
@@ -39,10 +39,10 @@ static const char door[] = "#define FSM_NAME door\n"
 static const char expected[] =
     "/* door.pml - the machine door for Spin, made by 'detent gen promela'.\n"
     " *\n"
-    " * Include it behind the macros of its guards; inlines of the rest may follow it. "
+    " * Include it after the macros of its guards; inlines of the rest may follow it. "
     "door_step()\n"
     " * does what the table says and sets door_unhandled where it says nothing. A model with\n"
-    " * several machines defines door_state and door_unhandled as places of its own.\n"
+    " * several machines defines door_state and door_unhandled itself.\n"
     " *\n"
     " * The model defines:\n"
     " *     door_guard_is_locked()\n"
@@ -133,7 +133,7 @@ static const char expected[] =
     "    fi;\n"
     "}\n";
 
-/* One state that takes nothing: no selection of events is left empty. */
+/* A state without events: its selection of events must not be empty. */
 static const char stone[] = "#define FSM_NAME stone\n"
                             "#define FSM_PREFIX STONE\n"
                             "STATE(LIES, lies, INITIAL)\n"
@@ -167,7 +167,7 @@ static struct det_spec *read_spec(const char *text)
     return spec;
 }
 
-static void a_definition_becomes_a_step(void **state)
+static void promela_text_of_a_definition_is_exact(void **state)
 {
     DET_SCOPED(spec) spec = read_spec(door);
     struct det_buffer text;
@@ -179,7 +179,7 @@ static void a_definition_becomes_a_step(void **state)
     det_buffer_deinit(&text);
 }
 
-static void a_state_that_takes_nothing_says_so(void **state)
+static void state_without_transitions_is_written_for_spin(void **state)
 {
     DET_SCOPED(spec) spec = read_spec(stone);
     struct det_buffer text;
@@ -206,7 +206,7 @@ static int make(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void memory_that_runs_out_is_told(void **state)
+static void allocation_failures_are_reported(void **state)
 {
     DET_SCOPED(spec) spec = read_spec(door);
 
@@ -217,9 +217,9 @@ static void memory_that_runs_out_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_definition_becomes_a_step),
-        cmocka_unit_test(a_state_that_takes_nothing_says_so),
-        cmocka_unit_test(memory_that_runs_out_is_told),
+        cmocka_unit_test(promela_text_of_a_definition_is_exact),
+        cmocka_unit_test(state_without_transitions_is_written_for_spin),
+        cmocka_unit_test(allocation_failures_are_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

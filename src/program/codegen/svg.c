@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* svg.c - a drawing for GraphViz as SVG, by its program `dot`. */
+/* svg.c - converts a drawing to SVG with the program `dot` of GraphViz. */
 #include "codegen/svg.h"
 
 #include <stdio.h>
@@ -11,9 +11,9 @@
 
 #define SVG_SIZE_MAX 67108864
 #define DOT_DEADLINE (60 * DET_SECOND)
-#define LOOK_SPAN    (100 * DET_MILLISECOND) /* whether somebody waits */
+#define LOOK_SPAN    (100 * DET_MILLISECOND) /* between two checks for Ctrl-C */
 
-/* Until it ends, its time is up, or nobody waits for it. */
+/* Waits until the process ends, the deadline, or Ctrl-C. */
 static int wait_for(
     struct det_world *world, struct det_process *process, const atomic_bool *is_left,
     struct det_process_end *ret)
@@ -28,7 +28,7 @@ static int wait_for(
     return r;
 }
 
-/* Runs `dot` over files, not pipes: nobody has to read while another writes. */
+/* Runs `dot` over files, not pipes, so that reading and writing need not alternate. */
 static int run_dot(
     struct cli *cli, FILE *input, FILE *output, const atomic_bool *is_left,
     struct det_process_end *ret)
@@ -39,7 +39,7 @@ static int run_dot(
         .input = fileno(input),
         .output = fileno(output),
         .error = STDERR_FILENO,
-        /* `up` reaps what does not lead a group: it takes that for an orphan. */
+        /* `up` reaps any child that is not a group leader, as an orphan. */
         .new_group = true,
     };
     struct det_world *world = cli->world;
@@ -59,23 +59,23 @@ static int run_dot(
 static int fail_dot(struct cli *cli, int r, const struct det_process_end *end)
 {
     if (r == DET_ERR_NOT_FOUND) {
-        cli_complain(
-            cli, "the program 'dot' is not there: install the package graphviz, or use "
+        cli_report_error(
+            cli, "the program 'dot' is not installed: install the package graphviz, or use "
                  "--format dot");
         return CLI_NOT_FOUND;
     }
     if (r == DET_ERR_TIMEOUT) {
-        cli_complain(cli, "dot took longer than %d seconds", (int)(DOT_DEADLINE / DET_SECOND));
+        cli_report_error(cli, "dot took longer than %d seconds", (int)(DOT_DEADLINE / DET_SECOND));
         return CLI_TIMEOUT;
     }
     if (r < 0)
-        cli_complain(cli, "cannot run dot: %s", det_error_text(r));
+        cli_report_error(cli, "cannot run dot: %s", det_error_text(r));
     else
-        cli_complain(cli, "dot failed with exit code %d", end->code);
+        cli_report_error(cli, "dot failed with exit code %d", end->code);
     return CLI_FAILURE;
 }
 
-/* What dot wrote, from the start of the file. */
+/* Reads the output of dot from the start of the file. */
 static int read_svg(struct cli *cli, FILE *svg, struct det_buffer *ret)
 {
     long size = fseek(svg, 0, SEEK_END) == 0 ? ftell(svg) : -1;
@@ -83,7 +83,7 @@ static int read_svg(struct cli *cli, FILE *svg, struct det_buffer *ret)
 
     rewind(svg);
     if (size < 0 || size > SVG_SIZE_MAX) {
-        cli_complain(cli, "cannot read what dot wrote");
+        cli_report_error(cli, "cannot read what dot wrote");
         return CLI_FAILURE;
     }
     data = size ? det_buffer_extend(ret, (size_t)size) : NULL;
@@ -101,7 +101,7 @@ int svg_of_dot(
     int code, r;
 
     if (!input || !output || fwrite(text, 1, size, input) != size || fflush(input) != 0) {
-        cli_complain(cli, "cannot write a temporary file");
+        cli_report_error(cli, "cannot write a temporary file");
         code = CLI_FAILURE;
     } else {
         rewind(input);

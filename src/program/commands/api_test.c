@@ -101,6 +101,8 @@ static const struct ask asks[] = {
     { "GET", "/v1/machines", NULL, "200", false },
     { "GET", "/v1/machines/order", NULL, "200", false },
     { "GET", "/v1/machines/order/diagram?format=mermaid", NULL, "200", false },
+    { "GET", "/v1/definitions", NULL, "200", false },
+    { "GET", "/v1/machines/order/due?kind=effects&limit=2", NULL, "200", false },
     { "POST", "/v1/definitions", "{\"spec\": \"#define FSM_NAME x\\n\"}", "200", false },
     { "GET", ORDERS "?state=pending&limit=2", NULL, "200", false },
     { "POST", ORDERS, FRESH, "201 409", false },
@@ -136,6 +138,8 @@ static const struct ask asks[] = {
     { "POST", "/v1/slots/kept/submissions", "{\"run\": [\"true\"]}", "201 202", false },
     { "GET", "/v1/slots/batch/submissions", NULL, "422", false },
     { "POST", "/v1/slots/batch/submissions", "{\"run\": [\"true\"]}", "201", false },
+    { "GET", "/v1/submissions?order=newest&limit=2", NULL, "200", false },
+    { "GET", "/v1/submissions?order=random", NULL, "400", false },
     { "POST", "/v1/submissions", "{\"run\": [\"true\"]}", "201", false },
     { "POST", "/v1/slots/kept/submissions/nobody/cancel", "{}", "404", false },
     { "GET", "/v1/workers?limit=1", NULL, "200", false },
@@ -157,7 +161,7 @@ static const struct ask following = { "GET", "/v1/events", NULL, "200", false };
 
 /* Judging. */
 
-static void complain(struct client *client, const struct ask *one, size_t point)
+static void report(struct client *client, const struct ask *one, size_t point)
 {
     const char *body = strstr(client->answer, "\r\n\r\n");
 
@@ -179,12 +183,12 @@ static bool is_answered(struct client *client, const struct ask *one)
     return has_status(one->right, ask(client, one->method, one->path, one->body));
 }
 
-/* What the next attempt is about. */
+/* Subject of the next attempt. */
 static void prepare(struct client *client, const struct ask *one)
 {
     client->attempt++;
     if (one->is_fresh && ask(client, "POST", ORDERS, FRESH) != 201)
-        complain(client, one, 0);
+        report(client, one, 0);
 }
 
 /* One request whose n-th allocation fails; whether there was such a one. */
@@ -204,9 +208,9 @@ static bool try_one(struct client *client, const struct ask *one, size_t point, 
         hang_up(client);
     if (!has_status(one->right, status) && !(failed && has_status("500 503", status)) &&
         !(failed && status == GONE))
-        complain(client, one, point);
+        report(client, one, point);
     if (failed && !is_answered(client, &live))
-        complain(client, &live, point);
+        report(client, &live, point);
     return failed && !*client->fault;
 }
 
@@ -216,7 +220,7 @@ static void try_all(struct client *client, const struct ask *one)
 
     prepare(client, one);
     if (!is_answered(client, one))
-        complain(client, one, 0);
+        report(client, one, 0);
     while (!*client->fault && point < POINTS && try_one(client, one, point, false)) {
         (void)try_one(client, one, point, true);
         point++;
@@ -227,7 +231,7 @@ static void try_all(struct client *client, const struct ask *one)
 /* Following. */
 
 /* Until the stream has said so much: its status, GONE or HANGS. */
-static unsigned hear_until(struct client *client, const char *text)
+static unsigned receive_until(struct client *client, const char *text)
 {
     size_t size = 0;
 
@@ -241,7 +245,7 @@ static unsigned hear_until(struct client *client, const char *text)
             return silence(got);
         size += (size_t)got;
         client->answer[size] = '\0';
-        if (strncmp(client->answer, "HTTP/1.1 5", 10) == 0 && is_whole(client->answer, size))
+        if (strncmp(client->answer, "HTTP/1.1 5", 10) == 0 && is_complete(client->answer, size))
             return 503;
         if (strstr(client->answer, "event: dropped"))
             return GONE;
@@ -259,7 +263,7 @@ static unsigned follow_at(struct client *client, const char *target, const char 
     if (!dial(client))
         return GONE;
     (void)send(client->socket, request, (size_t)size, MSG_NOSIGNAL);
-    return hear_until(client, word);
+    return receive_until(client, word);
 }
 
 static unsigned follow(struct client *client)
@@ -272,7 +276,7 @@ static unsigned follow_deltas(struct client *client)
     return follow_at(client, "/v1/deltas?follow=true&after=0", "event: delta");
 }
 
-/* Whoever follows is let in, or told that it cannot be. */
+/* A follower is admitted, or is refused with an error. */
 static bool try_follow(struct client *client, unsigned (*how)(struct client *client), size_t point)
 {
     bool failed;
@@ -281,12 +285,12 @@ static bool try_follow(struct client *client, unsigned (*how)(struct client *cli
     client->status = how(client);
     failed = det_test_memory_fail(client->memory, 0, false);
     if (client->status == HANGS || (client->status != 200 && !failed))
-        complain(client, &following, point);
+        report(client, &following, point);
     return failed && !*client->fault;
 }
 
-/* Who is in is told what happens, or cut off. */
-static bool try_tell(struct client *client, struct client *other, size_t point)
+/* An admitted follower gets all events, or is disconnected. */
+static bool try_report(struct client *client, struct client *other, size_t point)
 {
     bool failed;
 
@@ -300,10 +304,10 @@ static bool try_tell(struct client *client, struct client *other, size_t point)
     } else {
         failed = false;
     }
-    client->status = hear_until(client, "\"ping\"");
+    client->status = receive_until(client, "\"ping\"");
     failed = det_test_memory_fail(client->memory, 0, false) || failed;
     if (client->status == HANGS || (client->status != 200 && !failed))
-        complain(client, &following, point);
+        report(client, &following, point);
     hang_up(other);
     return failed && !*client->fault;
 }
@@ -320,7 +324,7 @@ static void follow_all(struct client *client)
     for (point = 1; point < POINTS && try_follow(client, follow_deltas, point);)
         point++;
     client->points += point - 1;
-    for (point = 1; point < POINTS && try_tell(client, &other, point);)
+    for (point = 1; point < POINTS && try_report(client, &other, point);)
         point++;
     client->points += point - 1;
     hang_up(&other);
@@ -332,15 +336,17 @@ static void follow_all(struct client *client)
 static void ask_up(struct client *client, const char *path)
 {
     struct daemon_client *socket = NULL;
+    const struct det_json_value *answer = NULL;
+    struct det_json_writer body;
     struct det_error error;
-    json_t *answer = NULL;
     const char *link;
 
-    if (daemon_client_open(client->fixture->folder, NULL, &socket, &error) == 0)
-        (void)!daemon_client_call(socket, "POST", path, json_object(), PATIENCE, &answer, &error);
-    link = json_string_value(json_object_get(answer, "url"));
+    if (daemon_client_open(client->fixture->folder, NULL, &socket, &error) == 0) {
+        body = daemon_body(socket);
+        (void)!daemon_client_call(socket, "POST", path, &body, PATIENCE, &answer, &error);
+    }
+    link = det_json_get_text(answer, "url");
     snprintf(client->link, sizeof client->link, "%s", link ? link : "");
-    json_decref(answer);
     daemon_client_close(socket);
 }
 
@@ -370,7 +376,7 @@ static bool redeem(struct client *client, size_t point)
     return failed;
 }
 
-/* Whether that is how it may end. */
+/* Returns true if this end is permitted. */
 static bool is_fair(const struct client *client, bool failed)
 {
     return client->status == 200 ||
@@ -386,16 +392,16 @@ static bool try_session(struct client *client, size_t point)
     ask_up(client, "/v1/console-links");
     failed = redeem(client, point);
     if (!is_fair(client, failed))
-        complain(client, &asks[SESSION], point);
+        report(client, &asks[SESSION], point);
     if (!*client->token && redeem(client, 0))
-        complain(client, &asks[SESSION], point);
+        report(client, &asks[SESSION], point);
     hang_up(client);
     if (*client->token) {
         (void)det_test_memory_fail(client->memory, point, false);
         (void)ask(client, "DELETE", "/v1/session", NULL);
         failed = det_test_memory_fail(client->memory, 0, false) || failed;
         if (!is_fair(client, failed))
-            complain(client, &asks[SESSION], point);
+            report(client, &asks[SESSION], point);
         hang_up(client);
     }
     client->token[0] = '\0';
@@ -423,7 +429,7 @@ static bool is_up(struct client *client)
     return true;
 }
 
-/* What the requests are about; one of the orders has an effect that was given up. */
+/* Objects of the requests; one of the orders has a dead letter. */
 static bool begin(struct client *client)
 {
     return is_up(client) &&
@@ -484,15 +490,15 @@ static void every_route_is_answered_while_memory_fails(void **state)
     client.fixture->cli.allocator = NULL;
     fflush(client.fixture->cli.err);
     if (*client.fault)
-        fail_msg("%s\n%s", client.fault, client.fixture->said);
+        fail_msg("%s\n%s", client.fault, client.fixture->printed);
     if (code != CLI_OK)
-        fail_msg("exit code %d: %s", code, client.fixture->said);
+        fail_msg("exit code %d: %s", code, client.fixture->printed);
     print_message(
         "             %zu failure points, %zu without an answer\n", client.points, client.gone);
     det_test_memory_deinit(&memory);
 }
 
-/* Whether the table has a request of this route. */
+/* Returns true if the table has a request of this route. */
 static bool is_asked(const struct api_route *route)
 {
     for (size_t i = 0; i < sizeof asks / sizeof asks[0]; i++) {

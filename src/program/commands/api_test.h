@@ -101,7 +101,7 @@ static inline const char *numbered(
     return target;
 }
 
-static inline bool is_whole(const char *answer, size_t size)
+static inline bool is_complete(const char *answer, size_t size)
 {
     const char *end = strstr(answer, "\r\n\r\n");
     const char *length = strcasestr(answer, "\r\ncontent-length: ");
@@ -120,13 +120,13 @@ static inline unsigned silence(ssize_t got)
 }
 
 /* The status of the answer, GONE or HANGS. */
-static inline unsigned hear(struct client *client)
+static inline unsigned receive(struct client *client)
 {
     size_t size = 0;
 
     client->answer[0] = '\0';
-    while (!is_whole(client->answer, size)) {
-        /* Of a long one only the end is kept. */
+    while (!is_complete(client->answer, size)) {
+        /* Only the end of a long text is kept. */
         size_t kept = size < ANSWER - 4096 ? size : ANSWER - 4096;
         ssize_t got = recv(client->socket, client->answer + kept, ANSWER - 1 - kept, 0);
 
@@ -159,7 +159,7 @@ static inline unsigned ask(
     if (client->socket < 0 && !dial(client))
         return GONE;
     (void)send(client->socket, request, (size_t)size, MSG_NOSIGNAL);
-    client->status = status = hear(client);
+    client->status = status = receive(client);
     if (status == GONE || strcasestr(client->answer, "connection: close"))
         hang_up(client);
     return status;

@@ -59,7 +59,7 @@ static void options_and_operands_may_stand_in_any_order(void **state)
     cli_args_deinit(&args, NULL);
 }
 
-static void a_value_may_follow_in_four_ways(void **state)
+static void option_value_has_four_forms(void **state)
 {
     const char *const *const forms[] = {
         WORDS("x", "--format=dot"),
@@ -77,7 +77,7 @@ static void a_value_may_follow_in_four_ways(void **state)
     }
 }
 
-static void letters_may_be_joined(void **state)
+static void short_options_may_be_joined(void **state)
 {
     struct cli_args args = read_right(WORDS("-sw", "x"));
 
@@ -87,7 +87,7 @@ static void letters_may_be_joined(void **state)
     cli_args_deinit(&args, NULL);
 }
 
-static void a_dash_and_what_follows_two_dashes_are_operands(void **state)
+static void dash_and_words_after_two_dashes_are_operands(void **state)
 {
     struct cli_args args = read_right(WORDS("-", "--", "--strict"));
 
@@ -98,7 +98,7 @@ static void a_dash_and_what_follows_two_dashes_are_operands(void **state)
     cli_args_deinit(&args, NULL);
 }
 
-static void it_is_known_where_two_dashes_stood(void **state)
+static void position_of_two_dashes_is_recorded(void **state)
 {
     struct cli_args args = read_right(WORDS("a", "-s", "--", "--"));
 
@@ -114,7 +114,7 @@ static void it_is_known_where_two_dashes_stood(void **state)
     cli_args_deinit(&args, NULL);
 }
 
-static void a_folder_is_for_all_but_those_that_have_one_of_their_own(void **state)
+static void project_option_is_global_unless_a_command_overrides_it(void **state)
 {
     static const struct cli_option own[] = { { "project", 'C', "FOLDER", NULL, "" },
                                              { NULL, 0, NULL, NULL, NULL } };
@@ -132,7 +132,7 @@ static void a_folder_is_for_all_but_those_that_have_one_of_their_own(void **stat
     assert_string_equal(cli_common_options(&remote)->name, "json");
 }
 
-static void common_options_are_set_apart(void **state)
+static void common_options_are_parsed_separately(void **state)
 {
     struct cli_args args = read_right(WORDS("x", "--json", "--color", "never"));
 
@@ -142,7 +142,7 @@ static void common_options_are_set_apart(void **state)
     cli_args_deinit(&args, NULL);
 }
 
-static void help_stops_the_reading(void **state)
+static void help_option_ends_argument_parsing(void **state)
 {
     struct cli_args args = read_right(WORDS("--help", "--nonsense"));
 
@@ -154,7 +154,7 @@ static void help_stops_the_reading(void **state)
     cli_args_deinit(&args, NULL);
 }
 
-static void a_wrong_word_gets_a_sentence(void **state)
+static void invalid_option_is_reported_with_a_sentence(void **state)
 {
     (void)state;
     read_wrong(WORDS("x", "--stict"), "there is no option --stict; did you mean --strict?");
@@ -182,7 +182,7 @@ static void a_very_long_unknown_option_is_cut_in_the_message(void **state)
     assert_true(strlen(error.text) < DET_ERROR_TEXT_MAX);
 }
 
-static void choices_are_whole_words(void **state)
+static void option_choices_match_whole_words(void **state)
 {
     (void)state;
     assert_true(cli_choice_has("auto always never", "auto"));
@@ -191,7 +191,7 @@ static void choices_are_whole_words(void **state)
     assert_false(cli_choice_has("auto always never", ""));
 }
 
-/* A run whose complaints nobody sees. */
+/* A run whose error messages are discarded. */
 static struct cli quiet_cli(void)
 {
     struct cli cli = { .world = det_world_real(), .out = fopen("/dev/null", "w") };
@@ -286,16 +286,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_and_operands_may_stand_in_any_order),
-        cmocka_unit_test(a_value_may_follow_in_four_ways),
-        cmocka_unit_test(letters_may_be_joined),
-        cmocka_unit_test(a_dash_and_what_follows_two_dashes_are_operands),
-        cmocka_unit_test(it_is_known_where_two_dashes_stood),
-        cmocka_unit_test(a_folder_is_for_all_but_those_that_have_one_of_their_own),
-        cmocka_unit_test(common_options_are_set_apart),
-        cmocka_unit_test(help_stops_the_reading),
-        cmocka_unit_test(a_wrong_word_gets_a_sentence),
+        cmocka_unit_test(option_value_has_four_forms),
+        cmocka_unit_test(short_options_may_be_joined),
+        cmocka_unit_test(dash_and_words_after_two_dashes_are_operands),
+        cmocka_unit_test(position_of_two_dashes_is_recorded),
+        cmocka_unit_test(project_option_is_global_unless_a_command_overrides_it),
+        cmocka_unit_test(common_options_are_parsed_separately),
+        cmocka_unit_test(help_option_ends_argument_parsing),
+        cmocka_unit_test(invalid_option_is_reported_with_a_sentence),
         cmocka_unit_test(a_very_long_unknown_option_is_cut_in_the_message),
-        cmocka_unit_test(choices_are_whole_words),
+        cmocka_unit_test(option_choices_match_whole_words),
         cmocka_unit_test(numbers_have_limits),
         cmocka_unit_test(reading_survives_every_failed_allocation),
         cmocka_unit_test(every_command_has_what_the_help_needs),

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* backoff.c - `detent backoff`: when a task that keeps failing is tried again, as a table. */
+/* backoff.c - `detent backoff`: the delays between the attempts of a failing task, as a table. */
 #include <detent/driver/policy.h>
 #include <detent/machine.h>
 #include <detent/policy.h>
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/text.h"
 #include "os/sim/random.h"
 #include "record/number.h"
 #include "terminal/args.h"
 #include "terminal/command.h"
+#include "json/writer.h"
 
 #define ATTEMPTS_DEFAULT 10
 #define ATTEMPTS_MAX     100000
@@ -30,14 +32,14 @@ enum {
 };
 
 static const struct cli_option option_table[] = {
-    [OPTION_FIRST] = { "first", 0, "TIME", NULL, "the first delay; 200ms when left out; 0s: none" },
-    [OPTION_FACTOR] = { "factor", 0, "N", NULL, "how fast it grows; 2 when left out" },
-    [OPTION_MAX] = { "max", 0, "TIME", NULL, "the longest delay; 30s when left out" },
+    [OPTION_FIRST] = { "first", 0, "TIME", NULL, "first delay (default 200ms; 0s for none)" },
+    [OPTION_FACTOR] = { "factor", 0, "N", NULL, "growth factor of the delay (default 2)" },
+    [OPTION_MAX] = { "max", 0, "TIME", NULL, "longest delay (default 30s)" },
     [OPTION_JITTER] = { "jitter", 0, "KIND", "none full equal band decorrelated",
-                        "how delays are spread; equal when left out" },
-    [OPTION_RETRIES] = { "retries", 0, "N", NULL, "gives up after so many; else never" },
-    [OPTION_ATTEMPTS] = { "attempts", 0, "N", NULL, "how many to show; 10 when left out" },
-    [OPTION_SEED] = { "seed", 0, "N", NULL, "also draw one run by chance, the same for a seed" },
+                        "how delays are spread (default equal)" },
+    [OPTION_RETRIES] = { "retries", 0, "N", NULL, "give up after N retries (default never)" },
+    [OPTION_ATTEMPTS] = { "attempts", 0, "N", NULL, "number of attempts to show (default 10)" },
+    [OPTION_SEED] = { "seed", 0, "N", NULL, "also show one random run, repeatable by its seed" },
     { NULL, 0, NULL, NULL, NULL },
 };
 
@@ -46,14 +48,13 @@ static const struct {
 } jitters[] = {
     [DET_JITTER_INHERIT] = { "", "" },
     [DET_JITTER_NONE] = { "none", "the delay is the base" },
-    [DET_JITTER_FULL] = { "full", "anywhere up to the base" },
+    [DET_JITTER_FULL] = { "full", "from 0 to the base" },
     [DET_JITTER_EQUAL] = { "equal", "from half the base to the base" },
     [DET_JITTER_BAND] = { "band", "from the first delay to three times the base, at most max" },
-    [DET_JITTER_DECORRELATED] = { "decorrelated", "from the first delay to three times the delay "
-                                                  "before, at most max" },
+    [DET_JITTER_DECORRELATED] = { "decorrelated", "from the first delay to three times the "
+                                                  "previous delay, at most max" },
 };
 
-/* What was asked for. */
 struct plan {
     struct cli *cli;
     struct det_policy policy; /* resolved */
@@ -62,11 +63,11 @@ struct plan {
     uint64_t seed;
 };
 
-/* One attempt; the next one follows from it. */
+/* One attempt. */
 struct row {
     uint64_t attempt;
     det_time base, least, most, drawn;                    /* of the delay before it */
-    det_time waited_least, waited_most, waited_by_chance; /* in all, until it starts */
+    det_time waited_least, waited_most, waited_by_chance; /* total, until it starts */
     struct det_chance chance;
 };
 
@@ -85,10 +86,11 @@ static void next_row(const struct plan *plan, struct row *row)
 
     row->attempt++;
     row->base = det_backoff_base(backoff, failures);
-    /* The ends of a range are reached by no bits and by all bits. */
+    /* Random bits of 0 give the least delay, all ones the greatest. */
     row->least = det_backoff_delay(backoff, failures, row->least, 0);
     row->most = det_backoff_delay(backoff, failures, row->most, UINT64_MAX);
     row->drawn = det_backoff_delay(backoff, failures, row->drawn, det_chance_next(&row->chance));
+    det_assert(row->least <= row->most && row->drawn <= row->most);
     row->waited_least = det_add_time(row->waited_least, row->least);
     row->waited_most = det_add_time(row->waited_most, row->most);
     row->waited_by_chance = det_add_time(row->waited_by_chance, row->drawn);
@@ -99,15 +101,15 @@ static void next_row(const struct plan *plan, struct row *row)
 enum { ATTEMPT, BASE, DELAY, WAITED, DRAWN, WAITED_THEN, COLUMNS };
 
 static const char *const heads[COLUMNS] = {
-    "attempt", "base", "delay", "waited in all", "drawn", "in all",
+    "attempt", "base", "delay", "total wait", "drawn", "total",
 };
 
 struct cells {
     char text[COLUMNS][2 * DET_DURATION_TEXT + 4];
 };
 
-/* As exact as it is of use to people: hours in seconds, seconds in milliseconds, and so on. */
-static det_time readable(det_time span)
+/* Rounds for reading: hours to seconds, seconds to milliseconds, and so on. */
+static det_time round_span(det_time span)
 {
     det_time unit = span >= DET_HOUR          ? DET_SECOND
                     : span >= DET_MINUTE      ? 100 * DET_MILLISECOND
@@ -123,7 +125,7 @@ static char *show(det_time span, char target[DET_DURATION_TEXT])
     if (span == DET_NEVER)
         snprintf(target, DET_DURATION_TEXT, "for ever");
     else
-        det_format_duration(readable(span), target, DET_DURATION_TEXT);
+        det_format_duration(round_span(span), target, DET_DURATION_TEXT);
     return target;
 }
 
@@ -196,61 +198,64 @@ static void print_table(const struct plan *plan)
     }
 }
 
-static void say_rest(const struct plan *plan)
+static void print_notes(const struct plan *plan)
 {
     const struct det_policy *policy = &plan->policy;
     uint64_t last = (uint64_t)policy->retries_max + 1;
     struct cli *cli = plan->cli;
 
-    cli_say(
+    cli_print_error(
         cli, "Jitter %s: %s.\n", jitters[policy->backoff.jitter].name,
         jitters[policy->backoff.jitter].meaning);
     if (!plan->has_limit)
-        cli_say(cli, "Retries are not limited.\n");
+        cli_print_error(cli, "Retries are not limited.\n");
     else
-        cli_say(
+        cli_print_error(
             cli, "Attempt %llu is the last%s.\n", (unsigned long long)last,
             plan->attempts < last ? "; --attempts shows more" : "");
 }
 
-/* As data: exact, in nanoseconds. */
-
 static void print_row_as_json(const struct plan *plan, const struct row *row)
 {
-    json_t *object = json_pack(
-        "{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "type", "attempt", "attempt",
-        (json_int_t)row->attempt, "base_ns", (json_int_t)row->base, "delay_least_ns",
-        (json_int_t)row->least, "delay_most_ns", (json_int_t)row->most, "waited_least_ns",
-        (json_int_t)row->waited_least, "waited_most_ns", (json_int_t)row->waited_most);
+    struct det_json_writer json;
 
-    if (object && plan->has_seed &&
-        (json_object_set_new(object, "drawn_ns", json_integer(row->drawn)) < 0 ||
-         json_object_set_new(object, "drawn_waited_ns", json_integer(row->waited_by_chance)) < 0)) {
-        json_decref(object);
-        object = NULL;
+    cli_json_begin(plan->cli, &json, "attempt");
+    det_json_number(&json, "attempt", row->attempt);
+    det_json_signed(&json, "base_ns", row->base);
+    det_json_signed(&json, "delay_least_ns", row->least);
+    det_json_signed(&json, "delay_most_ns", row->most);
+    det_json_signed(&json, "waited_least_ns", row->waited_least);
+    det_json_signed(&json, "waited_most_ns", row->waited_most);
+    if (plan->has_seed) {
+        det_json_signed(&json, "drawn_ns", row->drawn);
+        det_json_signed(&json, "drawn_waited_ns", row->waited_by_chance);
     }
-    cli_json(plan->cli, object);
+    cli_json_end(plan->cli, &json);
 }
 
 static void print_as_json(const struct plan *plan)
 {
     const struct det_backoff *backoff = &plan->policy.backoff;
-    det_time first = backoff->first == DET_NO_DELAY ? 0 : backoff->first;
     struct row row = first_row(plan);
+    struct det_json_writer json;
 
     for (uint64_t n = 0; n < plan->attempts && !cli_is_stopped(plan->cli);
          n++, next_row(plan, &row))
         print_row_as_json(plan, &row);
-    cli_json(
-        plan->cli, json_pack(
-                       "{s:s, s:I, s:I, s:f, s:s, s:o, s:I}", "type", "summary", "first_ns",
-                       (json_int_t)first, "max_ns", (json_int_t)backoff->max, "factor",
-                       backoff->factor, "jitter", jitters[backoff->jitter].name, "retries",
-                       plan->has_limit ? json_integer(plan->policy.retries_max) : json_null(),
-                       "attempts", (json_int_t)plan->attempts));
+    cli_json_begin(plan->cli, &json, "summary");
+    det_json_signed(&json, "first_ns", backoff->first == DET_NO_DELAY ? 0 : backoff->first);
+    det_json_signed(&json, "max_ns", backoff->max);
+    det_json_double(&json, "factor", backoff->factor);
+    det_json_text(&json, "jitter", jitters[backoff->jitter].name);
+    if (plan->has_limit)
+        det_json_number(&json, "retries", plan->policy.retries_max);
+    else
+        det_json_null(&json, "retries");
+    det_json_number(&json, "attempts", plan->attempts);
+    cli_json_end(plan->cli, &json);
 }
 
-/* The words. */
+/* Options. */
 
 static bool read_factor(struct cli *cli, const char *text, double *ret)
 {
@@ -260,7 +265,7 @@ static bool read_factor(struct cli *cli, const char *text, double *ret)
     if (whole > 0 && part != 1 && text[whole + part] == '\0' &&
         det_parse_double(det_view_text(text), ret) == 0 && *ret >= 1)
         return true;
-    cli_complain(cli, "--factor is a number such as 2 or 1.5, at least 1; not '%s'", text);
+    cli_report_error(cli, "--factor is a number such as 2 or 1.5, at least 1; not '%s'", text);
     return false;
 }
 
@@ -270,6 +275,8 @@ static enum det_jitter jitter_of(const char *name)
 
     while (jitter > DET_JITTER_NONE && strcmp(jitters[jitter].name, name) != 0)
         jitter--;
+    /* The option permits only these. */
+    det_assert(strcmp(jitters[jitter].name, name) == 0);
     return (enum det_jitter)jitter;
 }
 
@@ -323,31 +330,28 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         return CLI_USAGE;
     retries = plan.policy.retries_max;
     if (det_policy_resolve(&plan.policy, NULL, &plan.policy, &error) < 0) {
-        cli_complain(cli, "%s", error.text);
+        cli_report_error(cli, "%s", error.text);
         return CLI_USAGE;
     }
-    /* Here none is none; in a policy it is no limit. */
+    /* 0 retries means none here; in a policy it means no limit. */
     plan.policy.retries_max = retries;
     if (cli->is_json) {
         print_as_json(&plan);
         return CLI_OK;
     }
     print_table(&plan);
-    say_rest(&plan);
+    print_notes(&plan);
     return CLI_OK;
 }
 
 extern const struct cli_command cli_command_backoff;
 const struct cli_command cli_command_backoff = {
     .name = "backoff",
-    .summary = "show when a task that keeps failing is tried again",
-    .about =
-        "Prints the delays of a policy: for each attempt its base (first * factor^failures, at "
-        "most\n"
-        "max), the range in which jitter puts the delay, and how long all delays are together. "
-        "With\n"
-        "--seed also one run as chance would have it. What the attempts themselves take comes on\n"
-        "top. Times are rounded for reading; --json has them in nanoseconds.",
+    .summary = "show the delays between attempts of a failing task",
+    .about = "Prints the delays of a policy: for each attempt its base (first * factor^failures,\n"
+             "at most max), the range in which jitter places the delay, and the total of all\n"
+             "delays. With --seed it also prints one random run. The duration of the attempts\n"
+             "themselves is not included. Times are rounded; --json prints them in nanoseconds.",
     .operand = { .form = "" },
     .options = option_table,
     .run = run_command,

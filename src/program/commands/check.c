@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* check.c - `detent check`: what is wrong with definitions.
+/* check.c - `detent check`: checks definitions.
  *
- * All files are read before any is reported, since a file without FSM_NAME is a mistake unless
+ * All files are read before any is reported, since a file without FSM_NAME is an error unless
  * another one includes it. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "config/project_file.h"
@@ -16,12 +17,14 @@
 #include "terminal/input.h"
 #include "terminal/report.h"
 #include "testing/table_print.h"
+#include "json/writer.h"
 
 enum { OPTION_STRICT, OPTION_UNHANDLED };
 
 static const struct cli_option option_table[] = {
-    [OPTION_STRICT] = { "strict", 0, NULL, NULL, "warnings are failures too" },
-    [OPTION_UNHANDLED] = { "unhandled", 0, NULL, NULL, "also show which state takes which event" },
+    [OPTION_STRICT] = { "strict", 0, NULL, NULL, "treat warnings as failures" },
+    [OPTION_UNHANDLED] = { "unhandled", 0, NULL, NULL,
+                           "also show which state handles which event" },
     { NULL, 0, NULL, NULL, NULL },
 };
 
@@ -87,7 +90,7 @@ static void load(struct check *check, struct subject *subject)
     subject->is_fragment = has_rule(det_spec_diagnostics(spec.spec), DET_RULE_NO_NAME);
 }
 
-/* A detent.yaml stands alone, and its problems are told while it is read. */
+/* The problems of a detent.yaml are reported while it is read. */
 static void check_config(struct check *check, const struct subject *subject)
 {
     struct config_file file;
@@ -102,7 +105,7 @@ static void check_config(struct check *check, const struct subject *subject)
     config_file_close(check->cli, &file);
 }
 
-/* A worker stands alone too, with its sources. */
+/* A worker is checked with its sources. */
 static void check_worker(struct check *check, const struct subject *subject)
 {
     struct cli_worker_count count = { 0, 0 };
@@ -128,7 +131,7 @@ static bool is_worker(const char *path)
     return cli_has_suffix(path, CLI_WORKER_SUFFIX);
 }
 
-/* C is looked at with the worker whose source it is; whether there is one. */
+/* C source is checked with its worker; returns true if one is named. */
 static bool has_worker(const struct check *check)
 {
     for (size_t i = 0; i < check->count; i++) {
@@ -142,8 +145,7 @@ static void check_source(struct check *check, const struct subject *subject)
 {
     if (has_worker(check))
         return;
-    cli_complain(
-        check->cli, "%s is C: name the .worker file whose source it is as well", subject->path);
+    cli_report_error(check->cli, "%s is C source: also name its .worker file", subject->path);
     raise_exit(check, CLI_USAGE);
 }
 
@@ -156,13 +158,13 @@ static void report(struct check *check, const struct subject *subject)
     check->errors += findings->error_count;
     check->warnings += findings->warning_count;
     for (size_t i = 0; i < findings->count; i++) {
-        /* The matrix shows these in one piece. */
+        /* The matrix shows these. */
         if (!has_matrix || findings->items[i].rule != DET_RULE_UNHANDLED_PAIR)
             cli_report(check->cli, subject->path, &findings->items[i]);
     }
     if (findings->is_cut)
-        cli_say(
-            check->cli, "%s: more was found; only the gravest %d are shown\n", subject->path,
+        cli_print_error(
+            check->cli, "%s: only the %d most severe findings are shown\n", subject->path,
             DET_DIAGNOSTICS_MAX);
     if (has_matrix && det_spec_machine(subject->spec))
         raise_exit(check, cli_matrix_print(check->cli, det_spec_machine(subject->spec)));
@@ -181,10 +183,11 @@ static int add_subjects(struct check *check)
         return cli_no_memory(check->cli);
     for (; check->count < check->names.count; check->count++)
         check->subjects[check->count].path = check->names.items[check->count];
+    det_assert(check->count == check->names.count);
     return code;
 }
 
-/* By the user, not found in a folder. */
+/* Returns true if the user named the file, false if a folder contained it. */
 static bool is_named(const struct check *check, const struct subject *subject)
 {
     const char *const *operand = check->args->operands;
@@ -214,7 +217,7 @@ static void check_all(struct check *check)
         if (!subject->is_fragment || !is_included(check, subject))
             report(check, subject);
         else if (is_named(check, subject))
-            cli_say(
+            cli_print_error(
                 check->cli, "%s: note: a fragment, checked where it is included\n", subject->path);
     }
 }
@@ -223,31 +226,36 @@ static void summarize(struct check *check)
 {
     struct cli *cli = check->cli;
     const char *plural = det_plural(check->checked);
+    struct det_json_writer json;
 
+    det_assert(check->checked + check->unread <= check->count);
+    det_assert(check->errors == 0 || check->worst != CLI_OK);
     if (cli->is_json) {
-        cli_json(
-            cli,
-            json_pack(
-                "{s:s, s:b, s:I, s:I, s:I, s:I}", "type", "summary", "ok", check->worst == CLI_OK,
-                "definitions", (json_int_t)check->checked, "errors", (json_int_t)check->errors,
-                "warnings", (json_int_t)check->warnings, "unread", (json_int_t)check->unread));
+        cli_json_begin(cli, &json, "summary");
+        det_json_bool(&json, "ok", check->worst == CLI_OK);
+        det_json_number(&json, "definitions", check->checked);
+        det_json_number(&json, "errors", check->errors);
+        det_json_number(&json, "warnings", check->warnings);
+        det_json_number(&json, "unread", check->unread);
+        cli_json_end(cli, &json);
         return;
     }
     if (check->errors + check->warnings == 0 && check->worst == CLI_OK) {
-        cli_say_in(cli, CLI_GREEN, "%zu definition%s checked: ok\n", check->checked, plural);
+        cli_print_error_in(
+            cli, CLI_GREEN, "%zu definition%s checked: ok\n", check->checked, plural);
         return;
     }
-    cli_say(
+    cli_print_error(
         cli, "%zu definition%s checked: %zu error%s, %zu warning%s", check->checked, plural,
         check->errors, det_plural(check->errors), check->warnings, det_plural(check->warnings));
     if (check->unread)
-        cli_say_in(
+        cli_print_error_in(
             cli, CLI_RED, "; %zu file%s could not be read", check->unread,
             det_plural(check->unread));
-    cli_say(cli, "\n");
+    cli_print_error(cli, "\n");
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int run_command(struct cli *cli, const struct cli_args *args)
 {
     struct check check = { .cli = cli, .args = args };
 
@@ -266,20 +274,19 @@ static int run(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_check;
 const struct cli_command cli_command_check = {
     .name = "check",
-    .summary = "find what is wrong with definitions",
-    .about =
-        "Reads specs and reports errors, warnings and information, each with its place, the line\n"
-        "and the id of the rule ('detent help rules'); a file that ends in .yaml is read as a\n"
-        "detent.yaml. A folder stands for the .fsm and .worker files and every detent.yaml in it\n"
-        "and below, but for what is hidden, build and node_modules; '-' is standard input. A\n"
-        "fragment is checked in the files that include it. Exits 2 when a definition is not "
-        "valid.\n"
-        "\n"
-        "With a .worker file its C source is checked as well, for what a compiler cannot see: the\n"
-        "file beside it with the same name, and every .c file that is named. 'detent help rules'\n"
-        "lists those rules too. A comment on the line, or on the one before, is an exception:\n"
-        "/* detent: allow RULE because ... */.",
+    .summary = "check definitions for errors",
+    .about = "Reads specs and reports errors, warnings and information, each with its place, its\n"
+             "line and the id of its rule ('detent help rules'). A file that ends in .yaml is\n"
+             "read as a detent.yaml. A folder stands for the .fsm and .worker files and every\n"
+             "detent.yaml in it and below, except in hidden folders, build and node_modules; '-'\n"
+             "is standard input. A fragment is checked in the files that include it. Exits with\n"
+             "2 if a definition is invalid.\n"
+             "\n"
+             "With a .worker file, its C source is checked for errors that a compiler cannot\n"
+             "find: the file beside it with the same name, and every .c file that is named.\n"
+             "'detent help rules' also lists these rules. A comment on the same line or the line\n"
+             "before permits an exception: /* detent: allow RULE because ... */.",
     .operand = { .form = "FILE|FOLDER...", .least = 1, .most = CLI_OPERANDS_ANY, .suffix = ".fsm" },
     .options = option_table,
-    .run = run,
+    .run = run_command,
 };

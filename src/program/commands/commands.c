@@ -39,7 +39,7 @@ const struct cli_command *cli_command_find(const char *name)
     return NULL;
 }
 
-/* The number of the command that is called this elsewhere; COMMAND_COUNT: none is. */
+/* Returns the index of the command that has this name in other programs, or COMMAND_COUNT. */
 static unsigned find_synonym(const char *name)
 {
     static const struct {

@@ -7,10 +7,10 @@
 
 #include "terminal/args.h"
 
-/* The names in the objects that a command prints; they need no escapes, by detent.yaml. */
-#define NAMES_BY_SED "sed -n 's/.*\"name\": \"\\([^\"]*\\)\".*/\\1/p'"
+/* Extracts the names from the JSON of a command; names of detent.yaml contain no escapes. */
+#define NAMES_BY_SED "sed -n 's/.*\"name\":\"\\([^\"]*\\)\".*/\\1/p'"
 
-/* The words that may stand behind an option with choices. */
+/* The words permitted after an option with choices. */
 static void bash_choices(struct cli *cli, const struct cli_option *option)
 {
     for (; option && option->name; option++) {
@@ -41,7 +41,7 @@ static void put_names(struct cli *cli, const char *separator)
     }
 }
 
-/* What the first operand may be. */
+/* The words permitted as the first operand. */
 static void put_words(struct cli *cli, const struct cli_operand *operand)
 {
     cli_print(cli, "%s", operand->words ? operand->words : "");
@@ -150,7 +150,7 @@ static void put_zsh(struct cli *cli)
             put_words(cli, &command->operand);
             cli_print(cli, ")'");
         }
-        /* The blank keeps options of compadd away from the function. */
+        /* With the space, _arguments passes no options of compadd to the function. */
         if (command->operand.names) {
             cli_print(cli, " '*:name: _detent_names %s' ;;\n", command->operand.names);
             continue;
@@ -183,7 +183,7 @@ static void put_fish(struct cli *cli)
     cli_print(
         cli, "# fish completion of detent: detent completion fish | source\n"
              "function __detent_names\n    detent $argv[1] --json 2>/dev/null | string replace -rf "
-             "'.*\"name\": \"([^\"]*)\".*' '$1'\nend\n");
+             "'.*\"name\":\"([^\"]*)\".*' '$1'\nend\n");
     for (size_t i = 0; (command = cli_command_at(i)); i++) {
         if (command->is_hidden)
             continue;
@@ -210,7 +210,7 @@ static void put_fish(struct cli *cli)
     }
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int run_command(struct cli *cli, const struct cli_args *args)
 {
     static const struct {
         const char *shell;
@@ -225,8 +225,8 @@ static int run(struct cli *cli, const struct cli_args *args)
             return CLI_OK;
         }
     }
-    cli_complain(
-        cli, "the shells are bash, zsh and fish, not '%s'%s", args->operands[0],
+    cli_report_error(
+        cli, "unknown shell '%s': use bash, zsh or fish%s", args->operands[0],
         cli_choice_hint("bash zsh fish", args->operands[0], hint));
     return CLI_USAGE;
 }
@@ -239,5 +239,5 @@ const struct cli_command cli_command_completion = {
              "    eval \"$(detent completion bash)\"",
     .operand = { .form = "bash|zsh|fish", .least = 1, .most = 1, .words = "bash zsh fish" },
     .is_text = true,
-    .run = run,
+    .run = run_command,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* diagram.c - `detent diagram`: a machine or one run of it as text for Mermaid or GraphViz, or as
- * SVG made by GraphViz. */
+/* diagram.c - `detent diagram`: a machine or one run of it as text for Mermaid or GraphViz,
+ * or as SVG made by GraphViz. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -17,13 +17,15 @@ enum { OPTION_FORMAT, OPTION_TRACE, OPTION_RUN, OPTION_OUTPUT, OPTION_DOWN, OPTI
 
 static const struct cli_option option_table[] = {
     [OPTION_FORMAT] = { "format", 'f', "FORMAT", "mermaid flowchart sequence dot timeline svg",
-                        "mermaid (default), flowchart, sequence, dot, timeline or svg" },
+                        "mermaid, flowchart, sequence, dot, timeline or svg" },
     [OPTION_TRACE] = { "trace", 't', "FILE", NULL,
-                       "show a run: JSON Lines of test or sim --trace, or history --json" },
-    [OPTION_RUN] = { "run", 0, "NAME", NULL, "which run of the trace; the first when left out" },
-    [OPTION_OUTPUT] = { "output", 'o', "FILE", NULL, "write to a file" },
-    [OPTION_DOWN] = { "top-down", 0, NULL, NULL, "from top to bottom instead of left to right" },
-    [OPTION_PLAIN] = { "plain", 0, NULL, NULL, "leave out the notes on timeouts and hooks" },
+                       "draw a run: JSON Lines of test or sim --trace, or history --json" },
+    [OPTION_RUN] = { "run", 0, "NAME", NULL, "name of the run in the trace (default: the first)" },
+    [OPTION_OUTPUT] = { "output", 'o', "FILE", NULL,
+                        "write to a file; .svg and .dot select the format" },
+    [OPTION_DOWN] = { "top-down", 0, NULL, NULL,
+                      "draw from top to bottom instead of left to right" },
+    [OPTION_PLAIN] = { "plain", 0, NULL, NULL, "omit the notes on timeouts and hooks" },
     { NULL, 0, NULL, NULL, NULL },
 };
 
@@ -42,13 +44,29 @@ static const struct format formats[] = {
     { "svg", DET_DRAW_DOT, false, true },
 };
 
-static const struct format *format_of(const char *name)
+/* Returns the format of --format, else of the suffix of --output, else the first one. */
+static const struct format *format_of(const struct cli_args *args)
 {
+    const char *name = args->values[OPTION_FORMAT], *output = args->values[OPTION_OUTPUT];
+    const char *suffix = output ? strrchr(output, '.') : NULL;
+
+    if (!name && suffix)
+        name = suffix + 1;
     for (size_t i = 0; name && i < sizeof formats / sizeof *formats; i++) {
         if (strcmp(name, formats[i].name) == 0)
             return &formats[i];
     }
     return &formats[0];
+}
+
+/* A picture format that GraphViz has, but this command does not. */
+static bool is_other_picture(const struct cli_args *args)
+{
+    const char *output = args->values[OPTION_OUTPUT];
+
+    return !args->values[OPTION_FORMAT] && output &&
+           (cli_has_suffix(output, ".png") || cli_has_suffix(output, ".pdf") ||
+            cli_has_suffix(output, ".jpg"));
 }
 
 static int write_svg(struct cli *cli, const char *text, size_t size, const char *path)
@@ -68,7 +86,7 @@ static int draw(
     struct cli *cli, const struct cli_args *args, const struct det_machine *machine,
     const struct det_draw_trace *trace)
 {
-    const struct format *format = format_of(args->values[OPTION_FORMAT]);
+    const struct format *format = format_of(args);
     struct det_draw_options options = {
         .drawing = format->drawing,
         .trace = trace,
@@ -81,7 +99,7 @@ static int draw(
     int code;
 
     if (size < 0) {
-        cli_complain(cli, "%s", error.text);
+        cli_report_error(cli, "%s", error.text);
         return CLI_USAGE;
     }
     text = det_alloc(cli->allocator, (size_t)size + 1);
@@ -107,7 +125,7 @@ static int draw_trace(
         machine, det_view_of(text->data, text->size), args->values[OPTION_RUN], cli->allocator,
         &trace, &error);
     if (r < 0) {
-        cli_complain(cli, "%s: %s", args->values[OPTION_TRACE], error.text);
+        cli_report_error(cli, "%s: %s", args->values[OPTION_TRACE], error.text);
         return r == DET_ERR_NOT_FOUND ? CLI_NOT_FOUND : CLI_USAGE;
     }
     code = draw(cli, args, machine, &trace.trace);
@@ -126,7 +144,7 @@ static int load_and_draw(
         return draw(cli, args, machine, NULL);
     r = cli_text_load(cli, args->values[OPTION_TRACE], CLI_TRACE_SIZE_MAX, &text, &error);
     if (r < 0) {
-        cli_complain(cli, "%s", error.text);
+        cli_report_error(cli, "%s", error.text);
         return cli_exit_of(r);
     }
     code = draw_trace(cli, args, machine, &text);
@@ -134,7 +152,7 @@ static int load_and_draw(
     return code;
 }
 
-/* The lifecycle of a worker, with the ways that its source has. */
+/* The lifecycle of a worker, with the transitions of its source. */
 static int draw_worker(struct cli *cli, const struct cli_args *args)
 {
     const struct det_machine *machine;
@@ -143,11 +161,12 @@ static int draw_worker(struct cli *cli, const struct cli_args *args)
 
     if (code == CLI_OK && !worker.arch) {
         cli_report_broken(cli, args->operands[0], det_worker_spec_diagnostics(worker.spec));
-        cli_complain(cli, "%s is not a valid worker; 'detent check' says more", args->operands[0]);
+        cli_report_error(cli, "%s is not a valid worker; run 'detent check'", args->operands[0]);
         code = CLI_USAGE;
     } else if (code == CLI_OK) {
         const struct det_arch_report *report = det_arch_report(worker.arch);
-        int r = det_worker_spec_machine(worker.spec, report->ways, report->way_count, &machine);
+        int r = det_worker_spec_machine(
+            worker.spec, report->transitions, report->transition_count, &machine);
 
         code = r < 0 ? cli_no_memory(cli) : draw(cli, args, machine, NULL);
     }
@@ -160,26 +179,32 @@ static bool is_worker(const struct cli_args *args)
     return cli_has_suffix(args->operands[0], CLI_WORKER_SUFFIX);
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    const struct format *format = format_of(args->values[OPTION_FORMAT]);
+    const struct format *format = format_of(args);
     struct det_spec *spec;
     int code;
 
+    if (is_other_picture(args)) {
+        cli_report_error(
+            cli, "cannot draw %s; use .svg", strrchr(args->values[OPTION_OUTPUT], '.'));
+        return CLI_USAGE;
+    }
     if (format->needs_trace && !args->values[OPTION_TRACE]) {
-        cli_complain(
-            cli, "a %s shows a run: give one with --trace, as 'detent sim --trace' writes it",
+        cli_report_error(
+            cli, "format %s needs a run: give --trace a file of 'detent sim --trace'",
             format->name);
         return CLI_USAGE;
     }
     if (is_worker(args)) {
         if (!args->values[OPTION_TRACE])
             return draw_worker(cli, args);
-        cli_complain(cli, "a trace is a run of a machine, and %s is a worker", args->operands[0]);
+        cli_report_error(cli, "--trace is for machines, and %s is a worker", args->operands[0]);
         return CLI_USAGE;
     }
     if (args->operand_count > 1) {
-        cli_complain(cli, "unexpected argument '%s': sources are for a .worker", args->operands[1]);
+        cli_report_error(
+            cli, "unexpected argument '%s': only a .worker file has sources", args->operands[1]);
         return CLI_USAGE;
     }
     code = cli_machine_load(cli, args->operands[0], &spec);
@@ -194,21 +219,18 @@ extern const struct cli_command cli_command_diagram;
 const struct cli_command cli_command_diagram = {
     .name = "diagram",
     .summary = "draw a machine, or one run of it",
-    .about =
-        "Prints the machine as a Mermaid state diagram or in another format; svg needs the "
-        "program\n"
-        "'dot' of GraphViz. With --trace, what a run visited is highlighted; sequence and "
-        "timeline\n"
-        "show the run itself.\n"
-        "\n"
-        "Of a .worker file it draws the lifecycle: states by phase, where they stop, and the "
-        "ways\n"
-        "from state to state that its C source has, the file beside it with the same name and\n"
-        "those that are named.",
+    .about = "Prints a machine as a Mermaid state diagram (the default) or in another format; svg\n"
+             "needs the program 'dot' of GraphViz. With --trace, the states and transitions of a "
+             "run are\n"
+             "highlighted; the formats sequence and timeline show the run itself.\n"
+             "\n"
+             "For a .worker file it draws the lifecycle: states by phase, the states that stop,\n"
+             "and the transitions of its C source, which is the file beside it with the same\n"
+             "name and the files that are named.",
     .operand = { .form = "FILE [SOURCE.c...]",
                  .least = 1,
                  .most = CLI_OPERANDS_ANY,
                  .suffix = ".fsm" },
     .options = option_table,
-    .run = run,
+    .run = run_command,
 };

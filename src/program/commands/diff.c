@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* diff.c - `detent diff`: what a change of a definition means for what runs. */
+/* diff.c - `detent diff`: what a changed definition means for existing instances. */
 #include "base/text.h"
 #include "transfer/evolve.h"
 #include "json/writer.h"
@@ -13,11 +13,8 @@ enum {
 };
 
 static const struct cli_option option_table[] = {
-    [OPTION_RENAMES] = EVOLVE_OPTION_STATES,
-    EVOLVE_OPTION_EVENTS,
-    EVOLVE_OPTION_EFFECTS,
-    EVOLVE_OPTION_TIMERS,
-    [OPTION_MACHINE] = { "machine", 'm', "NAME", NULL, "its name in the store, if it was another" },
+    EVOLVE_OPTIONS,
+    [OPTION_MACHINE] = { "machine", 'm', "NAME", NULL, "name in the store, if it differs" },
     [OPTION_STORE] = STORE_OPTION_URL,
     { NULL, 0, NULL, NULL, NULL },
 };
@@ -46,14 +43,14 @@ static void print_summary(struct evolve *evolve)
     if (cli->is_json)
         print_summary_object(evolve);
     else if (evolve->change_count == 0)
-        cli_say_in(cli, CLI_GREEN, "%s: no change\n", evolve->new->name);
+        cli_print_error_in(cli, CLI_GREEN, "%s: no change\n", evolve->new->name);
     else if (evolve->stranded == 0)
-        cli_say_in(
+        cli_print_error_in(
             cli, CLI_GREEN, "%s: %zu change%s, nothing would be stranded\n", evolve->new->name,
             evolve->change_count, det_plural(evolve->change_count));
     else
-        cli_say_in(
-            cli, CLI_RED, "%s: %zu change%s, %llu of which %s strand what runs\n",
+        cli_print_error_in(
+            cli, CLI_RED, "%s: %zu change%s, %llu of which %s strand instances\n",
             evolve->new->name, evolve->change_count, det_plural(evolve->change_count),
             (unsigned long long)evolve->stranded, evolve->has_store ? "would" : "could");
 }
@@ -61,7 +58,7 @@ static void print_summary(struct evolve *evolve)
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
     bool has_old = args->operand_count == 2;
-    const struct evolve_wish wish = {
+    const struct evolve_request request = {
         .old_path = has_old ? args->operands[0] : NULL,
         .new_path = args->operands[has_old ? 1 : 0],
         .machine = args->values[OPTION_MACHINE],
@@ -70,7 +67,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         .renames = &args->values[OPTION_RENAMES],
     };
     struct evolve evolve;
-    int code = evolve_open(cli, &wish, &evolve);
+    int code = evolve_open(cli, &request, &evolve);
 
     if (code == CLI_OK)
         code = evolve_compare(&evolve);
@@ -87,16 +84,12 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_diff;
 const struct cli_command cli_command_diff = {
     .name = "diff",
-    .summary = "compare two definitions, and find what a change would strand",
-    .about = "Says what is different between an old and a new definition of a machine, and what "
-             "of it\n"
-             "could strand instances: states, events, effects and timers that are gone, states "
-             "without a\n"
-             "way out, timeouts that nothing takes, records that cannot be read any more. With a "
-             "store it\n"
-             "counts who would be; without an old file the old definition is that of the store. "
-             "Exits 1\n"
-             "when something would be stranded.",
+    .summary = "compare two definitions and find stranded instances",
+    .about = "Prints the differences between an old and a new definition of a machine, and which\n"
+             "of them could strand instances: removed states, events, effects and timers, states\n"
+             "without a way out, timeouts that no row handles, records that can no longer be\n"
+             "read. With a store it counts the stranded instances; without an old file it reads\n"
+             "the old definition from the store. Exits with 1 if something would be stranded.",
     .operand = { .form = "[OLD.fsm] NEW.fsm", .least = 1, .most = 2, .suffix = ".fsm" },
     .options = option_table,
     .run = run_command,

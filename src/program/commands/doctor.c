@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* doctor.c - `detent doctor`: what of a project is not safe, or will not be for long, and what to
- * do. Nothing is changed, and a detent that runs is not asked; a server of PostgreSQL is. */
+/* doctor.c - `detent doctor`: finds unsafe settings and permissions of a project, and suggests
+ * remedies. It changes nothing and queries a PostgreSQL server, but no running daemon. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "client/remote.h"
 #include "config/config_internal.h"
 #include "config/socket_place.h"
-#include "daemon/serve.h"
+#include "daemon/host.h"
 #include "http/tls_stream.h"
 #include "terminal/command.h"
 #include "json/writer.h"
@@ -27,7 +27,7 @@
 #define CERTIFICATE_SOON (30 * DET_DAY)
 #define TOKEN_SOON       (7 * DET_DAY)
 
-/* What is looked at in a folder of data. */
+/* Limits and signatures for searching a data folder. */
 #define ENTRIES_MAX           10000
 #define SQLITE_HEAD           "SQLite format 3"
 #define SQLITE_HEAD_SIZE      100
@@ -62,7 +62,7 @@ static void print_finding(struct cli *cli, const char *level, const char *text)
     det_json_writer_deinit(&json);
 }
 
-/* Who finds something unsafe does not run with it; all else is only careless. */
+/* Unsafe findings, on which `detent serve` refuses to run; the others are careless. */
 static void on_found(void *user, int code, const char *text)
 {
     struct doctor *doctor = user;
@@ -74,9 +74,9 @@ static void on_found(void *user, int code, const char *text)
     print_finding(doctor->cli, code == CLI_OK ? "careless" : "unsafe", text);
 }
 
-static void find(struct doctor *doctor, int code, const char *format, ...) DET_PRINTF(3, 4);
+static void add_finding(struct doctor *doctor, int code, const char *format, ...) DET_PRINTF(3, 4);
 
-static void find(struct doctor *doctor, int code, const char *format, ...)
+static void add_finding(struct doctor *doctor, int code, const char *format, ...)
 {
     char text[2 * DET_ERROR_TEXT_MAX];
     va_list arguments;
@@ -87,51 +87,52 @@ static void find(struct doctor *doctor, int code, const char *format, ...)
     on_found(doctor, code, text);
 }
 
-static void look_at_owner(struct doctor *doctor, const char *path)
+static void check_owner(struct doctor *doctor, const char *path)
 {
     struct stat status;
 
     if (stat(path, &status) == 0 && status.st_uid != geteuid() && status.st_uid != 0 &&
         geteuid() != 0)
-        find(doctor, CLI_OK, "%s: the file belongs to another user, who may change it", path);
+        add_finding(
+            doctor, CLI_OK, "%s: the file belongs to another user, who may change it", path);
 }
 
-/* Files. `why` says what others could do that may read it. */
-static void look_at_file(struct doctor *doctor, const char *path, const char *why)
+/* Files. `why` is the reason against permitting others to read it. */
+static void check_file(struct doctor *doctor, const char *path, const char *why)
 {
     struct stat status;
 
     if (stat(path, &status) < 0)
         return;
     if (status.st_mode & 002)
-        find(doctor, CLI_REFUSED, "%s: everybody may change it; chmod o-w", path);
+        add_finding(doctor, CLI_REFUSED, "%s: everybody may change it; chmod o-w", path);
     else if (status.st_mode & 004)
-        find(doctor, CLI_OK, "%s: everybody may read it, %s; chmod o-r", path, why);
-    look_at_owner(doctor, path);
+        add_finding(doctor, CLI_OK, "%s: everybody may read it, %s; chmod o-r", path, why);
+    check_owner(doctor, path);
 }
 
-/* What instances have in them is there for nobody but its owner. */
-static void look_at_data(struct doctor *doctor, const char *path)
+/* Only the owner may access the data of instances. */
+static void check_data(struct doctor *doctor, const char *path)
 {
     struct stat status;
 
     if (lstat(path, &status) == 0 && (status.st_mode & 077))
-        find(
+        add_finding(
             doctor, CLI_REFUSED,
-            "%s: mode %04o lets other users read or write the data of instances; chmod %s makes "
-            "it yours",
-            path, (unsigned)(status.st_mode & 07777), S_ISDIR(status.st_mode) ? "700" : "600");
+            "%s: mode %04o lets other users read or write the data of instances; run: chmod %s %s",
+            path, (unsigned)(status.st_mode & 07777), S_ISDIR(status.st_mode) ? "700" : "600",
+            path);
 }
 
-static void look_at_state(struct doctor *doctor)
+static void check_state(struct doctor *doctor)
 {
     char path[DET_PATH_MAX + 16];
 
     snprintf(path, sizeof path, "%s/" SOCKET_FOLDER, doctor->project);
-    look_at_data(doctor, path);
+    check_data(doctor, path);
 }
 
-/* Whether it is a file of a store by its name: "shop.db", "shop.db-wal", "shop.db.mark". */
+/* Returns true for the name of a file of the store: "shop.db", "shop.db-wal", "shop.db.mark". */
 static bool is_beside(const char *name, const char *store)
 {
     size_t length = strlen(store);
@@ -139,7 +140,7 @@ static bool is_beside(const char *name, const char *store)
     return strncmp(name, store, length) == 0 && (!name[length] || strchr("-.", name[length]));
 }
 
-/* Whether it is a store of ours, as a backup is, or an export, whatever it is called. */
+/* Returns true for a store, such as a backup, and for an export, whatever its name. */
 static bool has_instances(int folder, const char *name)
 {
     int descriptor = openat(folder, name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
@@ -154,7 +155,7 @@ static bool has_instances(int folder, const char *name)
            memcmp(head, EXPORT_HEAD, strlen(EXPORT_HEAD)) == 0;
 }
 
-static void look_at_entry(
+static void inspect_entry(
     struct doctor *doctor, int folder, const char *path, const char *name, const char *store)
 {
     char whole[2 * DET_PATH_MAX];
@@ -163,19 +164,19 @@ static void look_at_entry(
     if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
         (status.st_mode & 077) && (is_beside(name, store) || has_instances(folder, name))) {
         snprintf(whole, sizeof whole, "%s/%s", path, name);
-        look_at_data(doctor, whole);
+        check_data(doctor, whole);
     }
 }
 
-/* A folder of data: the files of the store, and copies of it. */
-static void look_at_copies(struct doctor *doctor, const char *path, const char *store)
+/* A data folder: the files of the store, and copies of it. */
+static void check_copies(struct doctor *doctor, const char *path, const char *store)
 {
     DIR *folder = opendir(path);
     const struct dirent *entry;
 
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours */
     for (size_t i = 0; folder && i < ENTRIES_MAX && (entry = readdir(folder)); i++)
-        look_at_entry(doctor, dirfd(folder), path, entry->d_name, store);
+        inspect_entry(doctor, dirfd(folder), path, entry->d_name, store);
     if (folder)
         closedir(folder);
 }
@@ -185,13 +186,13 @@ static bool may_use(const char *path, int how)
     return faccessat(AT_FDCWD, path, how, AT_EACCESS) == 0 || errno != EACCES;
 }
 
-/* Root may use every file; the user whose folder it is should, too. A folder that others may write
- * to has files of others, but none of root's. */
-static void look_at_owners(
+/* Root can use every file, so compare with the owner of the folder. A folder that others may write
+ * to may contain files of other users, but not of root. */
+static void check_owners(
     struct doctor *doctor, const char *path, const struct stat *file, const struct stat *folder)
 {
     if (file->st_uid != folder->st_uid && (file->st_uid == 0 || !(folder->st_mode & 022)))
-        find(
+        add_finding(
             doctor, folder->st_uid != 0 ? CLI_REFUSED : CLI_OK,
             "%s: a file of the store belongs to user %u, but its folder to user %u; sudo chown "
             "%u:%u %s",
@@ -199,34 +200,34 @@ static void look_at_owners(
             (unsigned)folder->st_gid, path);
 }
 
-static void look_at_use(struct doctor *doctor, const char *path, const struct stat *file)
+static void check_use(struct doctor *doctor, const char *path, const struct stat *file)
 {
     unsigned user = (unsigned)geteuid();
 
     if (may_use(path, R_OK | W_OK))
         return;
     if (file->st_uid == geteuid())
-        find(
+        add_finding(
             doctor, CLI_REFUSED,
             "%s: mode %04o does not let its owner read and write the store; chmod 600", path,
             (unsigned)(file->st_mode & 07777));
     else
-        find(
+        add_finding(
             doctor, CLI_REFUSED,
             "%s: user %u may not read and write this file of the store, it belongs to user %u; "
             "sudo chown %u:%u %s",
             path, user, (unsigned)file->st_uid, user, (unsigned)getegid(), path);
 }
 
-/* Whether its user can open the store: all of its files. */
-static void look_at_users(struct doctor *doctor, const char *store, const char *folder)
+/* Checks that the user can open all files of the store. */
+static void check_users(struct doctor *doctor, const char *store, const char *folder)
 {
     static const char *const suffixes[] = { "", "-wal", "-shm", ".mark", ".lock" };
     char path[2 * DET_PATH_MAX + 8];
     struct stat status, above;
 
     if (!may_use(folder, W_OK | X_OK))
-        find(
+        add_finding(
             doctor, CLI_REFUSED,
             "%s: user %u may not enter or write to the folder of the store; sudo chown %u:%u %s",
             folder, (unsigned)geteuid(), (unsigned)geteuid(), (unsigned)getegid(), folder);
@@ -234,17 +235,17 @@ static void look_at_users(struct doctor *doctor, const char *store, const char *
         snprintf(path, sizeof path, "%s%s", store, suffixes[i]);
         if (stat(folder, &above) < 0 || lstat(path, &status) < 0)
             continue;
-        /* Root must not give away what a link of the user leads to. */
+        /* Root must not chown the target of a user's link. */
         if (S_ISLNK(status.st_mode) && (geteuid() == 0 || stat(path, &status) < 0))
             continue;
         if (geteuid() == 0)
-            look_at_owners(doctor, path, &status, &above);
+            check_owners(doctor, path, &status, &above);
         else
-            look_at_use(doctor, path, &status);
+            check_use(doctor, path, &status);
     }
 }
 
-/* A server is asked for its settings, and waited for no longer than this. */
+/* Timeout for reading the settings of a server. */
 #define SERVER_WAIT (5 * DET_SECOND)
 
 static bool is_server(const char *url)
@@ -252,8 +253,8 @@ static bool is_server(const char *url)
     return strncmp(url, "postgres:", 9) == 0 || strncmp(url, "postgresql:", 11) == 0;
 }
 
-/* One that has no store yet has nothing to lose. */
-static void look_at_server(struct doctor *doctor, const char *url)
+/* A server without a store is not checked. */
+static void check_server(struct doctor *doctor, const char *url)
 {
     const struct det_store_options options = { .world = doctor->cli->world,
                                                .allocator = doctor->cli->allocator,
@@ -266,19 +267,19 @@ static void look_at_server(struct doctor *doctor, const char *url)
 
     r = det_store_open_with(url, &options, &store, &error);
     if (r == 0 && store->advice)
-        find(doctor, CLI_OK, "store: %s", store->advice);
+        add_finding(doctor, CLI_OK, "store: %s", store->advice);
     else if (r < 0 && r != DET_ERR_NOT_FOUND)
-        find(doctor, CLI_OK, "store: its settings were not examined: %s", error.text);
+        add_finding(doctor, CLI_OK, "store: its settings were not examined: %s", error.text);
     det_store_close(store);
 }
 
-static void look_at_store(struct doctor *doctor)
+static void check_store(struct doctor *doctor)
 {
     const char *named = doctor->file.config.store, *url = named ? named : CONFIG_STORE_DEFAULT;
     char path[2 * DET_PATH_MAX], folder[DET_PATH_MAX];
 
     if (is_server(url))
-        look_at_server(doctor, url);
+        check_server(doctor, url);
     if (strncmp(url, "sqlite:", 7) != 0)
         return;
     snprintf(
@@ -286,15 +287,15 @@ static void look_at_store(struct doctor *doctor)
         url[7] == '/' ? "" : "/", (int)strcspn(url + 7, "?"), url + 7);
     if (det_file_folder(path, folder) < 0)
         return;
-    look_at_users(doctor, path, folder);
-    look_at_copies(doctor, folder, strrchr(path, '/') + 1);
+    check_users(doctor, path, folder);
+    check_copies(doctor, folder, strrchr(path, '/') + 1);
     if (strcmp(folder, doctor->project) != 0)
-        look_at_copies(doctor, doctor->project, strrchr(path, '/') + 1);
+        check_copies(doctor, doctor->project, strrchr(path, '/') + 1);
 }
 
-/* Files of variables. They are not needed here otherwise, and one that is refused must not hide the
+/* Environment files. They are removed from the config, so that a refused one does not hide the
  * other findings. */
-static void look_at_variables(struct doctor *doctor)
+static void check_variables(struct doctor *doctor)
 {
     struct config *config = &doctor->file.config;
 
@@ -302,25 +303,25 @@ static void look_at_variables(struct doctor *doctor)
         struct config_task *task = &config->tasks[i];
 
         for (const char *const *name = task->env_files; name && *name; name++) {
-            bool is_whole = **name == '/';
+            bool is_complete = **name == '/';
             const char *const *unused;
             char path[2 * DET_PATH_MAX];
             struct det_error error;
 
             snprintf(
-                path, sizeof path, "%s%s%s", is_whole ? "" : doctor->project, is_whole ? "" : "/",
-                *name);
+                path, sizeof path, "%s%s%s", is_complete ? "" : doctor->project,
+                is_complete ? "" : "/", *name);
             if (config_read_variables(path, config->owner, &doctor->file.arena, &unused, &error) <
                 0)
-                find(doctor, CLI_REFUSED, "%s", error.text);
+                add_finding(doctor, CLI_REFUSED, "%s", error.text);
             else
-                look_at_file(doctor, path, "and a secret may be in it");
+                check_file(doctor, path, "and a secret may be in it");
         }
         task->env_files = NULL;
     }
 }
 
-static void look_at_secrets(struct doctor *doctor)
+static void check_secrets(struct doctor *doctor)
 {
     const struct config *config = &doctor->file.config;
 
@@ -332,7 +333,7 @@ static void look_at_secrets(struct doctor *doctor)
 
             for (size_t k = 0; k < headers->count; k++) {
                 if (headers->items[k].from == CONFIG_HEADER_FILE)
-                    look_at_file(doctor, headers->items[k].value, "and a secret is in it");
+                    check_file(doctor, headers->items[k].value, "and a secret is in it");
             }
         }
     }
@@ -340,7 +341,7 @@ static void look_at_secrets(struct doctor *doctor)
 
 /* The HTTP API. */
 
-static void look_at_dates(struct doctor *doctor)
+static void check_dates(struct doctor *doctor)
 {
     const char *path = doctor->file.config.http.tls.certificate;
     struct det_error error = { 0 };
@@ -350,50 +351,50 @@ static void look_at_dates(struct doctor *doctor)
     if (!path)
         return;
     if (http_tls_dates(path, &from, &until, &error) < 0) {
-        find(doctor, CLI_NOT_FOUND, "%s", error.text);
+        add_finding(doctor, CLI_NOT_FOUND, "%s", error.text);
         return;
     }
     det_format_time(doctor->now < from ? from : until, text, sizeof text);
     if (doctor->now < from)
-        find(doctor, CLI_REFUSED, "%s: the certificate is good from %s on only", path, text);
+        add_finding(doctor, CLI_REFUSED, "%s: the certificate is not valid before %s", path, text);
     else if (doctor->now >= until)
-        find(doctor, CLI_REFUSED, "%s: the certificate has expired, %s", path, text);
+        add_finding(doctor, CLI_REFUSED, "%s: the certificate has expired, %s", path, text);
     else if (until - doctor->now < CERTIFICATE_SOON)
-        find(doctor, CLI_OK, "%s: the certificate expires soon, %s", path, text);
+        add_finding(doctor, CLI_OK, "%s: the certificate expires soon, %s", path, text);
 }
 
-static void look_at_http(struct doctor *doctor)
+static void check_http(struct doctor *doctor)
 {
     const struct config_http *http = &doctor->file.config.http;
     const char *open = serve_open_address(http, &doctor->none);
 
     if (open && http->rate == CONFIG_UNLIMITED)
-        find(
+        add_finding(
             doctor, CLI_OK,
-            "%s can be reached from other machines, and http.rate is unlimited: one token can take "
-            "all that there is",
+            "%s can be reached from other machines, and http.rate is unlimited: one token can use "
+            "all capacity",
             open);
 }
 
-static void look_at_token(struct doctor *doctor, const struct token *token)
+static void check_token(struct doctor *doctor, const struct token *token)
 {
     char text[DET_TIME_TEXT];
 
     if (!token->expires && token->scopes & TOKENS_ADMIN)
-        find(
+        add_finding(
             doctor, CLI_OK,
-            "token %s (%s) may do everything and never expires; `detent token new --expires 90d` "
-            "makes another one, `detent token revoke %s` ends it",
+            "token %s (%s) may do everything and never expires; replace it with `detent token new "
+            "--expires 90d`, then `detent token revoke %s`",
             token->id, token->name, token->id);
     if (!token->expires || strcmp(token->name, TOKENS_CONSOLE) == 0)
         return;
     det_format_time(token->expires, text, sizeof text);
     if (token->expires > doctor->now && token->expires - doctor->now < TOKEN_SOON)
-        find(doctor, CLI_OK, "token %s (%s) expires soon, %s", token->id, token->name, text);
+        add_finding(doctor, CLI_OK, "token %s (%s) expires soon, %s", token->id, token->name, text);
 }
 
-/* That their file is not right was found before. */
-static void look_at_tokens(struct doctor *doctor)
+/* Problems of the file itself were reported before. */
+static void check_tokens(struct doctor *doctor)
 {
     char folder[DET_PATH_MAX + sizeof SOCKET_FOLDER + 1];
     struct tokens_options options = { .allocator = doctor->cli->allocator,
@@ -407,32 +408,32 @@ static void look_at_tokens(struct doctor *doctor)
     if (tokens_open(&options, &tokens, &error) < 0)
         return;
     for (size_t i = 0; tokens_at(tokens, i, &token); i++)
-        look_at_token(doctor, &token);
+        check_token(doctor, &token);
     tokens_close(tokens);
 }
 
-static void look_at_all(struct doctor *doctor)
+static void check_all(struct doctor *doctor)
 {
-    const struct serve_wish wish = { .project = doctor->project,
-                                     .path = doctor->file.path,
-                                     .is_serving = true,
-                                     .may_be_root = true };
+    const struct serve_request request = { .project = doctor->project,
+                                           .path = doctor->file.path,
+                                           .is_serving = true,
+                                           .may_be_root = true };
 
     if (geteuid() == 0)
-        find(
+        add_finding(
             doctor, CLI_OK,
-            "this is root: all that is started would be, too; `detent serve --user NAME` makes it "
-            "another user");
-    serve_examine(doctor->cli, &wish, &doctor->file.config.http, &doctor->none, on_found, doctor);
-    look_at_store(doctor);
-    look_at_state(doctor);
-    look_at_secrets(doctor);
-    look_at_dates(doctor);
-    look_at_http(doctor);
-    look_at_tokens(doctor);
+            "running as root: all tasks would run as root, too; use `detent serve --user NAME`");
+    serve_examine(
+        doctor->cli, &request, &doctor->file.config.http, &doctor->none, on_found, doctor);
+    check_store(doctor);
+    check_state(doctor);
+    check_secrets(doctor);
+    check_dates(doctor);
+    check_http(doctor);
+    check_tokens(doctor);
 }
 
-static int settle(struct doctor *doctor, const char *path)
+static int resolve_config(struct doctor *doctor, const char *path)
 {
     static const char *const nothing[] = { NULL };
     char *whole;
@@ -443,11 +444,11 @@ static int settle(struct doctor *doctor, const char *path)
     if (whole)
         snprintf(doctor->project, sizeof doctor->project, "%s", whole);
     free(whole);
-    look_at_variables(doctor);
+    check_variables(doctor);
     if (r == 0)
         r = config_settle(&doctor->file.config, &doctor->file.arena, doctor->project, nothing);
     if (r < 0)
-        cli_complain(doctor->cli, "%s: %s", path, det_error_text(r));
+        cli_report_error(doctor->cli, "%s: %s", path, det_error_text(r));
     return r < 0 ? cli_exit_of(r) : CLI_OK;
 }
 
@@ -457,12 +458,12 @@ static int examine(struct doctor *doctor, const char *path)
 
     code = config_project_open(doctor->cli, path, false, &doctor->file);
     if (code == CLI_OK)
-        code = settle(doctor, path);
+        code = resolve_config(doctor, path);
     if (code != CLI_OK)
         return code;
-    look_at_all(doctor);
+    check_all(doctor);
     if (!doctor->unsafe && !doctor->careless)
-        cli_say(doctor->cli, "Nothing unsafe was found.\n");
+        cli_print_error(doctor->cli, "Nothing unsafe was found.\n");
     return doctor->unsafe ? CLI_REFUSED : CLI_OK;
 }
 
@@ -476,7 +477,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     (void)args;
     r = serve_project(doctor.project, &error);
     if (r < 0) {
-        cli_complain(cli, "%s", error.text);
+        cli_report_error(cli, "%s", error.text);
         return cli_exit_of(r);
     }
     snprintf(path, sizeof path, "%s/" CONFIG_FILE_NAME, doctor.project);
@@ -489,14 +490,11 @@ extern const struct cli_command cli_command_doctor;
 const struct cli_command cli_command_doctor = {
     .name = "doctor",
     .summary = "check a project for unsafe settings and permissions",
-    .about =
-        "Looks at the detent.yaml of the folder, at who may read and change it, the store, the\n"
-        "files of secrets and of tokens, at where the HTTP API listens, and at how long tokens "
-        "and\n"
-        "the certificate are good. What is unsafe makes the exit code 6: `detent serve` refuses "
-        "it, "
-        "or\n"
-        "others could do with the project what they like; what is careless is only told.",
+    .about = "Checks the detent.yaml of the folder and who may read and change it, the store,\n"
+             "the files with secrets and tokens, the addresses of the HTTP API, and when tokens\n"
+             "and the certificate expire. With an unsafe finding the exit code is 6, and `detent\n"
+             "serve` refuses to run, since others could control the project. Careless settings\n"
+             "are only reported.",
     .operand = { .form = "" },
     .run = run_command,
 };

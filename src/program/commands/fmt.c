@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* fmt.c - `detent fmt`: specs in the one form. */
+/* fmt.c - `detent fmt`: formats specs. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "config/worker_file.h"
 #include "terminal/command.h"
 #include "terminal/file_search.h"
 #include "terminal/input.h"
 #include "terminal/report.h"
+#include "json/writer.h"
 
 enum { OPTION_CHECK, OPTION_WRITE };
 
 static const struct cli_option option_table[] = {
-    [OPTION_CHECK] = { "check", 0, NULL, NULL, "change nothing; name the files that would change" },
+    [OPTION_CHECK] = { "check", 0, NULL, NULL, "change nothing; list the files that would change" },
     [OPTION_WRITE] = { "write", 'w', NULL, NULL, "write the result back to the files" },
     { NULL, 0, NULL, NULL, NULL },
 };
 
-/* Where in the text an offset is, for the message. */
+/* Converts an offset to a line and column, for the message. */
 static void find_line(
     const struct cli_text *text, uint64_t offset, uint32_t *line, uint32_t *column)
 {
@@ -30,14 +32,14 @@ static void find_line(
     }
 }
 
-/* The sentence without the "line:column: " that the library puts before it: we print the place. */
+/* Skips the "line:column: " of the library: the caller prints the place. */
 static const char *sentence_of(const char *text)
 {
     size_t line = strspn(text, "0123456789");
     size_t column = line && text[line] == ':' ? strspn(text + line + 1, "0123456789") : 0;
-    const char *behind = text + line + 1 + column;
+    const char *rest = text + line + 1 + column;
 
-    return column && strncmp(behind, ": ", 2) == 0 ? behind + 2 : text;
+    return column && strncmp(rest, ": ", 2) == 0 ? rest + 2 : text;
 }
 
 static int fail_format(
@@ -50,6 +52,21 @@ static int fail_format(
     return CLI_USAGE;
 }
 
+/* Reports the result for a file: `member` is a text, or a boolean if `text` is NULL. */
+static void print_file(
+    struct cli *cli, const char *path, const char *member, const char *text, bool is_true)
+{
+    struct det_json_writer json;
+
+    cli_json_begin(cli, &json, "file");
+    det_json_text(&json, "file", path);
+    if (text)
+        det_json_text(&json, member, text);
+    else
+        det_json_bool(&json, member, is_true);
+    cli_json_end(cli, &json);
+}
+
 static int deliver(
     struct cli *cli, const struct cli_args *args, const char *path, const struct cli_text *before,
     const struct cli_text *after)
@@ -59,27 +76,18 @@ static int deliver(
 
     if (args->values[OPTION_CHECK]) {
         if (cli->is_json)
-            cli_json(
-                cli, json_pack(
-                         "{s:s, s:o, s:b}", "type", "file", "file", cli_json_text(path),
-                         "formatted", is_same));
+            print_file(cli, path, "formatted", NULL, is_same);
         else if (!is_same)
             cli_print(cli, "%s\n", path);
         return is_same ? CLI_OK : CLI_FAILURE;
     }
     if (args->values[OPTION_WRITE] && strcmp(path, CLI_STDIN_NAME) != 0) {
         if (cli->is_json)
-            cli_json(
-                cli, json_pack(
-                         "{s:s, s:o, s:b}", "type", "file", "file", cli_json_text(path), "changed",
-                         !is_same));
+            print_file(cli, path, "changed", NULL, !is_same);
         return is_same ? CLI_OK : cli_file_write(cli, path, after->data, after->size);
     }
     if (cli->is_json)
-        cli_json(
-            cli, json_pack(
-                     "{s:s, s:o, s:o}", "type", "file", "file", cli_json_text(path), "text",
-                     cli_json_text(after->data)));
+        print_file(cli, path, "text", after->data, false);
     else
         cli_write(cli, after->data, after->size);
     return CLI_OK;
@@ -90,7 +98,7 @@ static int format_text(
 {
     struct det_error error = { 0 };
     struct cli_text result;
-    int64_t size = det_spec_format(text->data, text->size, NULL, 0, &error);
+    int64_t size = det_spec_format(text->data, text->size, NULL, 0, &error), written;
     int code;
 
     if (size < 0)
@@ -98,9 +106,10 @@ static int format_text(
     result = (struct cli_text){ det_alloc(cli->allocator, (size_t)size + 1), (size_t)size };
     if (!result.data)
         return cli_no_memory(cli);
-    size = det_spec_format(text->data, text->size, result.data, result.size + 1, &error);
-    code =
-        size < 0 ? fail_format(cli, path, text, &error) : deliver(cli, args, path, text, &result);
+    written = det_spec_format(text->data, text->size, result.data, result.size + 1, &error);
+    det_assert(written < 0 || written == size);
+    code = written < 0 ? fail_format(cli, path, text, &error)
+                       : deliver(cli, args, path, text, &result);
     cli_text_free(cli, &result);
     return code;
 }
@@ -117,7 +126,7 @@ static int format_file(struct cli *cli, const struct cli_args *args, const char 
     return code;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int run_command(struct cli *cli, const struct cli_args *args)
 {
     static const char *const suffixes[] = { CLI_SPEC_SUFFIX, CLI_WORKER_SUFFIX, CLI_RECORDS_SUFFIX,
                                             NULL };
@@ -125,7 +134,7 @@ static int run(struct cli *cli, const struct cli_args *args)
     int worst;
 
     if (args->values[OPTION_CHECK] && args->values[OPTION_WRITE]) {
-        cli_complain(cli, "--check changes nothing and --write does: one of them");
+        cli_report_error(cli, "--check and --write exclude each other");
         return CLI_USAGE;
     }
     worst = cli_files_list(cli, args->operands, suffixes, &names);
@@ -141,14 +150,12 @@ static int run(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_fmt;
 const struct cli_command cli_command_fmt = {
     .name = "fmt",
-    .summary = "format specs in the one form",
-    .about =
-        "Prints the specs with one row a line and neighbouring rows of a kind aligned; comments\n"
-        "and empty lines are kept. A folder stands for the .fsm, .worker and .rec files in it and\n"
-        "below, but for what is hidden, build and node_modules; '-' is standard input. With "
-        "--check exits 1\n"
-        "if a file is not in that form.",
+    .summary = "format specs",
+    .about = "Prints specs with one row per line and adjacent rows of a kind aligned; comments\n"
+             "and empty lines are kept. A folder stands for the .fsm, .worker and .rec files in\n"
+             "it and below, except in hidden folders, build and node_modules; '-' is standard\n"
+             "input. With --check, exits with 1 if a file is not formatted.",
     .operand = { .form = "FILE|FOLDER...", .least = 1, .most = CLI_OPERANDS_ANY, .suffix = ".fsm" },
     .options = option_table,
-    .run = run,
+    .run = run_command,
 };

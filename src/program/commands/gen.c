@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* gen.c - `detent gen`: C, JSON or a step for a model checker, made of a definition. */
+/* gen.c - `detent gen`: generates C, JSON or a Promela model from a definition. */
+#include "base/assert.h"
 #include "codegen/codegen.h"
 
 #include <stdlib.h>
@@ -17,10 +18,10 @@ enum { OPTION_OUTPUT, OPTION_FORCE, OPTION_APPEND };
 
 static const struct cli_option option_table[] = {
     [OPTION_OUTPUT] = { "output", 'o', "FOLDER", NULL,
-                        "where the files go; it is made if need be" },
-    [OPTION_FORCE] = { "force", 0, NULL, NULL, "overwrite files that are there" },
+                        "folder of the files; created if necessary" },
+    [OPTION_FORCE] = { "force", 0, NULL, NULL, "overwrite existing files" },
     [OPTION_APPEND] = { "append", 0, NULL, NULL,
-                        "add the stubs that a C file lacks at its end instead of printing them" },
+                        "append missing stubs to the C file instead of printing them" },
     { NULL, 0, NULL, NULL, NULL },
 };
 
@@ -109,7 +110,7 @@ static int generate_promela(struct gen *gen, struct det_spec *spec)
     return code;
 }
 
-/* What can be made; WORDS for the completion. */
+/* Kinds of output; WORDS is for the completion. */
 #define WORDS "c json promela"
 static const struct {
     const char *word;
@@ -138,15 +139,17 @@ static int generate(struct cli *cli, const struct cli_args *args, struct det_spe
         .is_forced = args->values[OPTION_FORCE] != NULL,
         .is_appended = args->values[OPTION_APPEND] != NULL,
     };
+    size_t kind = find_kind(args->operands[0]);
     int code = gen_open(&gen);
 
+    det_assert(kind < KINDS);
     if (code == CLI_OK)
-        code = kinds[find_kind(args->operands[0])].generate(&gen, spec);
+        code = kinds[kind].generate(&gen, spec);
     gen_close(&gen);
     return code;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int run_command(struct cli *cli, const struct cli_args *args)
 {
     const char *what = args->operands[0];
     char hint[CLI_CHOICE_TEXT];
@@ -154,8 +157,8 @@ static int run(struct cli *cli, const struct cli_args *args)
     int code;
 
     if (find_kind(what) == KINDS) {
-        cli_complain(
-            cli, "gen makes c, json or promela, not '%s'%s: detent gen c FILE", what,
+        cli_report_error(
+            cli, "unknown output '%s': use c, json or promela%s", what,
             cli_choice_hint(WORDS, what, hint));
         return CLI_USAGE;
     }
@@ -170,25 +173,21 @@ static int run(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_gen;
 const struct cli_command cli_command_gen = {
     .name = "gen",
-    .summary = "make C, JSON or a Promela model of a definition",
-    .about =
-        "'gen c' writes NAME.h and NAME.c with a stub for every function that the spec names, and\n"
-        "a header for every .rec file it USES; they compile as they are when the folder of the\n"
-        "spec is on the include path. Files that are there are kept, and of NAME.c those stubs "
-        "are\n"
-        "printed that it lacks; --append adds them at its end. A stub of an effect that may answer "
-        "fails until it is\n"
-        "written, so that no machine waits for ever. 'gen json' prints the definition as data,\n"
-        "lists and overrides resolved; with --output it writes NAME.json. 'gen promela' prints "
-        "the\n"
-        "table as a step for the model checker Spin, or writes NAME.pml; the model that includes "
-        "it\n"
-        "says what guards and actions do.",
+    .summary = "generate C, JSON or a Promela model from a definition",
+    .about = "'gen c' writes NAME.h and NAME.c with a stub for every function that the spec\n"
+             "names, and a header for every .rec file that it USES. They compile unchanged if\n"
+             "the folder of the spec is on the include path. Existing files are kept, and the\n"
+             "stubs that NAME.c lacks are printed; --append appends them. The stub of an effect\n"
+             "that may answer fails until it is implemented, so that no machine waits for ever.\n"
+             "'gen json' prints the definition as data, with lists and overrides resolved; with\n"
+             "--output it writes NAME.json. 'gen promela' prints the table as a step for the\n"
+             "model checker Spin, or writes NAME.pml; the model that includes it defines guards\n"
+             "and actions.",
     .operand = { .form = "c|json|promela FILE",
                  .least = 2,
                  .most = 2,
                  .suffix = ".fsm",
                  .words = WORDS },
     .options = option_table,
-    .run = run,
+    .run = run_command,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* get.c - `detent get`: an instance as it stands in a store. */
+/* get.c - `detent get`: shows an instance of a store. */
 #include <detent/tool/machine.h>
 #include <string.h>
 
@@ -59,11 +59,9 @@ extern const struct cli_command cli_command_get;
 const struct cli_command cli_command_get = {
     .name = "get",
     .summary = "show an instance of a machine",
-    .about = "Shows the state of an instance as it stands in the store, its data, and what is "
-             "pending.\n"
-             "Fields that the definition calls sensitive are not shown. The store is only read: "
-             "a program\n"
-             "that works on it is not disturbed.",
+    .about = "Prints the state and data of an instance, and what is pending. Sensitive fields\n"
+             "are not shown. The store is opened for reading only, and programs that use it are\n"
+             "not disturbed.",
     .operand = { .form = "ID", .least = 1, .most = 1 },
     .options = instance_command_options,
     .run = run_command,

@@ -10,6 +10,7 @@
 #include "machine/rows.h"
 #include "terminal/command.h"
 #include "worker/arch.h"
+#include "json/writer.h"
 
 /* The width of the first column, for names of commands and options. */
 #define COLUMN 28
@@ -35,32 +36,36 @@ static void print_options(struct cli *cli, const struct cli_command *command)
         print_option(cli, o);
 }
 
-static void add_options(json_t *list, const struct cli_option *option)
+static void write_options(struct det_json_writer *json, const struct cli_option *option)
 {
     for (; option && option->name; option++) {
-        json_t *object = json_pack("{s:s, s:s}", "name", option->name, "help", option->help);
-
+        det_json_open(json, NULL, '{');
+        det_json_text(json, "name", option->name);
+        det_json_text(json, "help", option->help);
         if (option->letter)
-            json_object_set_new(object, "letter", json_stringn(&option->letter, 1));
+            det_json_bytes(json, "letter", &option->letter, 1);
         if (option->argument)
-            json_object_set_new(object, "argument", json_string(option->argument));
+            det_json_text(json, "argument", option->argument);
         if (option->choices)
-            json_object_set_new(object, "choices", json_string(option->choices));
-        json_array_append_new(list, object);
+            det_json_text(json, "choices", option->choices);
+        det_json_close(json, '}');
     }
 }
 
 static void print_command_json(struct cli *cli, const struct cli_command *command)
 {
-    json_t *options = json_array();
+    struct det_json_writer json;
 
-    add_options(options, command->options);
-    add_options(options, cli_common_options(command));
-    cli_json(
-        cli, json_pack(
-                 "{s:s, s:s, s:s, s:s, s:s, s:o}", "type", "command", "name", command->name,
-                 "operands", command->operand.form, "summary", command->summary, "about",
-                 command->about, "options", options));
+    cli_json_begin(cli, &json, "command");
+    det_json_text(&json, "name", command->name);
+    det_json_text(&json, "operands", command->operand.form);
+    det_json_text(&json, "summary", command->summary);
+    det_json_text(&json, "about", command->about);
+    det_json_open(&json, "options", '[');
+    write_options(&json, command->options);
+    write_options(&json, cli_common_options(command));
+    det_json_close(&json, ']');
+    cli_json_end(cli, &json);
 }
 
 static int help_command(struct cli *cli, const struct cli_command *command)
@@ -110,11 +115,14 @@ static int help_commands(struct cli *cli)
 
 static void print_kind(struct cli *cli, const char *type, const struct det_row_kind *kind)
 {
+    struct det_json_writer json;
+
     if (cli->is_json) {
-        cli_json(
-            cli, json_pack(
-                     "{s:s, s:s, s:s, s:s}", "type", type, "name", kind->name, "form", kind->form,
-                     "help", kind->help));
+        cli_json_begin(cli, &json, type);
+        det_json_text(&json, "name", kind->name);
+        det_json_text(&json, "form", kind->form);
+        det_json_text(&json, "help", kind->help);
+        cli_json_end(cli, &json);
         return;
     }
     cli_print_in(cli, CLI_BOLD, "  %s\n", kind->form);
@@ -162,10 +170,13 @@ static void print_rule(
 static void print_rule_json(
     struct cli *cli, const char *type, const char *id, enum det_severity severity, const char *help)
 {
-    cli_json(
-        cli, json_pack(
-                 "{s:s, s:s, s:s, s:s}", "type", type, "id", id, "severity",
-                 severity_name(severity), "help", help));
+    struct det_json_writer json;
+
+    cli_json_begin(cli, &json, type);
+    det_json_text(&json, "id", id);
+    det_json_text(&json, "severity", severity_name(severity));
+    det_json_text(&json, "help", help);
+    cli_json_end(cli, &json);
 }
 
 /* The rules about the C source of a worker. */
@@ -202,6 +213,15 @@ static int help_rules(struct cli *cli)
 
 static void print_code(struct cli *cli, int code, const char *meaning)
 {
+    struct det_json_writer json;
+
+    if (cli->is_json) {
+        cli_json_begin(cli, &json, "exit");
+        det_json_signed(&json, "code", code);
+        det_json_text(&json, "meaning", meaning);
+        cli_json_end(cli, &json);
+        return;
+    }
     cli_print(cli, "  %3d  ", code);
     cli_print_wrapped(cli, 7, 7, meaning);
 }
@@ -212,26 +232,20 @@ static int help_exit(struct cli *cli)
         int code;
         const char *meaning;
     } codes[] = {
-        { CLI_OK, "all is well" },
+        { CLI_OK, "success" },
         { CLI_FAILURE,
           "a failure: a test failed, a file is not formatted, output could not be written" },
-        { CLI_USAGE, "wrong usage, or a definition that is not valid" },
-        { CLI_NOT_FOUND, "a file or a thing that was named is not there" },
-        { CLI_CONFLICT, "something is already there" },
-        { CLI_TIMEOUT, "it took too long" },
-        { CLI_REFUSED, "refused by the state of things" },
+        { CLI_USAGE, "wrong usage, or an invalid definition" },
+        { CLI_NOT_FOUND, "a file or object does not exist" },
+        { CLI_CONFLICT, "conflict: it already exists, or has changed meanwhile" },
+        { CLI_TIMEOUT, "timeout" },
+        { CLI_REFUSED, "refused in the current state" },
+        { CLI_STORE_LOST, "'up' or 'serve': the store has failed permanently" },
         { CLI_INTERRUPTED, "interrupted" },
     };
 
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++) {
-        if (cli->is_json)
-            cli_json(
-                cli, json_pack(
-                         "{s:s, s:i, s:s}", "type", "exit", "code", codes[i].code, "meaning",
-                         codes[i].meaning));
-        else
-            print_code(cli, codes[i].code, codes[i].meaning);
-    }
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        print_code(cli, codes[i].code, codes[i].meaning);
     return CLI_OK;
 }
 
@@ -258,13 +272,13 @@ static int unknown_topic(struct cli *cli, const char *topic)
     found = det_text_nearest(topic, names, TOPIC_COUNT);
     meant = found >= 0 ? names[found] : nearest ? nearest->name : NULL;
     if (meant)
-        cli_complain(cli, "there is no help on '%s'; did you mean '%s'?", topic, meant);
+        cli_report_error(cli, "there is no help on '%s'; did you mean '%s'?", topic, meant);
     else
-        cli_complain(cli, "there is no help on '%s'; 'detent help' lists the commands", topic);
+        cli_report_error(cli, "there is no help on '%s'; 'detent help' lists the commands", topic);
     return CLI_USAGE;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int run_command(struct cli *cli, const struct cli_args *args)
 {
     const char *topic = args->operand_count ? args->operands[0] : NULL;
     const struct cli_command *command;
@@ -282,13 +296,12 @@ static int run(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_help;
 const struct cli_command cli_command_help = {
     .name = "help",
-    .summary = "explain a command, the rows of a spec or the rules about it",
-    .about =
-        "Without an operand, lists the commands. 'rows' lists the rows that a spec may have and\n"
-        "their extras, 'rules' every rule that is checked with its id, 'exit' the exit codes.",
+    .summary = "explain a command, the rows of a spec or its rules",
+    .about = "Without an operand, lists the commands. 'rows' lists the rows of a spec and their\n"
+             "extras, 'rules' every rule with its id, 'exit' the exit codes.",
     .operand = { .form = "[COMMAND|rows|rules|exit]",
                  .most = 1,
                  .words = "rows rules exit",
                  .is_command = true },
-    .run = run,
+    .run = run_command,
 };

@@ -4,6 +4,7 @@
 /* history.c - `detent history`: the recorded events of an instance. */
 #include <detent/tool/machine.h>
 
+#include "client/served_store.h"
 #include "inspect/event_print.h"
 
 #include "base/memory.h"
@@ -12,8 +13,8 @@
 enum { OPTION_AFTER, OPTION_LAST, OPTION_MACHINE, OPTION_STORE };
 
 static const struct cli_option option_table[] = {
-    [OPTION_AFTER] = { "after", 0, "N", NULL, "only events behind this one" },
-    [OPTION_LAST] = { "last", 'n', "N", NULL, "only the last so many" },
+    [OPTION_AFTER] = { "after", 0, "N", NULL, "only events after this number" },
+    [OPTION_LAST] = { "last", 'n', "N", NULL, "only the last N events" },
     [OPTION_MACHINE] = STORE_OPTION_MACHINE,
     [OPTION_STORE] = STORE_OPTION_URL,
     { NULL, 0, NULL, NULL, NULL },
@@ -24,13 +25,13 @@ static const struct table_column columns[] = {
     { "to", 0, false },   { "by", 1, false }, { "payload", 0, false },
 };
 
-/* So many rows have one width. */
+/* Rows printed with the same column widths. */
 #define PAGE_ROWS 5000
 
 struct walk {
     struct instance instance;
     struct table table;
-    uint64_t first; /* the first one that was there; 0: none */
+    uint64_t first; /* number of the first event found; 0: none */
 };
 
 static void add_row(struct walk *walk, const struct det_store_event *row)
@@ -48,7 +49,7 @@ static void add_row(struct walk *walk, const struct det_store_event *row)
     table_add(&walk->table, CLI_PLAIN, "%s", instance_payload(machine, row->value, text));
 }
 
-/* A long history is printed in pages, each with columns of its own width. */
+/* A long history is printed in pages, each with separate column widths. */
 static void print_page(struct walk *walk)
 {
     table_print(&walk->table, 0);
@@ -105,7 +106,7 @@ static void add_start(struct walk *walk, const struct det_store_start *start)
         instance_record(det_machine_data(machine), start->data, text));
 }
 
-/* What it began with, where that is kept. */
+/* Prints the start, if it is kept. */
 static int take_start(struct walk *walk)
 {
     const struct cli_store *store = walk->instance.store;
@@ -133,21 +134,22 @@ static int print(struct walk *walk, uint64_t after)
     if (after == 0)
         r = take_start(walk);
     if (r < 0)
-        return cli_store_complain(store, r, NULL);
+        return cli_report_store_error(store, r, NULL);
     r = store->ops->events(store->store, walk->instance.loaded.instance, after, take_event, walk);
     if (r < 0)
-        return cli_store_complain(store, r, NULL);
+        return cli_report_store_error(store, r, NULL);
     if (store->cli->is_json)
         return CLI_OK;
     if (table_rows(&walk->table) > 0)
         table_print(&walk->table, 0);
     if (sequence == 0)
-        cli_say(store->cli, "It has taken no event yet.\n");
+        cli_print_error(store->cli, "There are no events yet.\n");
     else if (after >= sequence)
-        cli_say(store->cli, "There is nothing behind event %llu.\n", (unsigned long long)sequence);
+        cli_print_error(
+            store->cli, "There are no events after %llu.\n", (unsigned long long)sequence);
     else if (walk->first != after + 1)
-        cli_say(
-            store->cli, "Events up to %llu are not kept any more.\n",
+        cli_print_error(
+            store->cli, "Events up to %llu were deleted.\n",
             (unsigned long long)(walk->first ? walk->first - 1 : sequence));
     return CLI_OK;
 }
@@ -168,8 +170,8 @@ static int show(struct walk *walk, uint64_t after, uint64_t last)
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    const struct store_wish wish = { .url = args->values[OPTION_STORE],
-                                     .machine = args->values[OPTION_MACHINE] };
+    const struct store_request request = { .url = args->values[OPTION_STORE],
+                                           .machine = args->values[OPTION_MACHINE] };
     uint64_t after = 0, last = 0;
     struct walk walk = { .first = 0 };
     struct cli_store store;
@@ -181,7 +183,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     if (args->values[OPTION_LAST] &&
         !cli_args_number(cli, "last", args->values[OPTION_LAST], 1, INT64_MAX, &last))
         return CLI_USAGE;
-    code = cli_store_open(cli, &wish, &store);
+    code = served_store_open(cli, &request, &store);
     if (code == CLI_OK)
         code = instance_find(&store, args->operands[0], &walk.instance);
     if (code == CLI_OK) {
@@ -196,13 +198,10 @@ extern const struct cli_command cli_command_history;
 const struct cli_command cli_command_history = {
     .name = "history",
     .summary = "show the recorded events of an instance",
-    .about =
-        "First what it began with, with the number 0, as long as its first event is kept. "
-        "Then one line\n"
-        "for each event, oldest first: when it was taken, where it led, who sent it (a timer,\n"
-        "an effect by its key, or the event id that the sender gave), and what it carried, "
-        "but for\n"
-        "sensitive fields.",
+    .about = "Prints the start of the instance with the number 0, as long as its first event is\n"
+             "kept, then one line per event, oldest first: its time, the state that it led to,\n"
+             "its sender (a timer, an effect by its key, or the event id that the sender gave),\n"
+             "and its payload without sensitive fields.",
     .operand = { .form = "ID", .least = 1, .most = 1 },
     .options = option_table,
     .run = run_command,

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs.c - `detent jobs`: what was submitted to durable slots, and what to do about it.
+/* jobs.c - `detent jobs`: lists, retries and cancels jobs of durable slots.
  *
- *     jobs                    reads the store, which disturbs nobody
- *     jobs retry|cancel ID    the `up` of this project serves the store --> that one is asked
- *                             nobody does -------------------------------> changes it itself */
+ *     jobs                    reads the store
+ *     jobs retry|cancel ID    `detent up` serves the store --> sends it a request
+ *                             otherwise ------------------> changes the store itself */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "client/instance_change.h"
+#include "client/served_store.h"
 #include "inspect/job_print.h"
 #include "inspect/print_tasks.h"
 #include "store/jobs.h"
 #include "terminal/args.h"
 
-/* Rows of a table, which is in memory until its end; JSON has no limit but that of the option. */
-#define ROWS_MAX 1000
-/* A page of the store. */
+/* Rows of a table, which is kept in memory. JSON is limited only by --limit. */
+#define ROWS_MAX  1000
 #define PAGE_SIZE 256
 #define WORDS     "retry cancel"
 #define PATIENCE  (60 * DET_SECOND)
@@ -34,13 +35,14 @@ enum {
 };
 
 static const struct cli_option option_table[] = {
-    [OPTION_QUEUE] = { "queue", 'q', "SLOT", NULL, "only those of this durable slot" },
+    [OPTION_QUEUE] = { "queue", 'q', "SLOT", NULL, "only jobs of this durable slot" },
     [OPTION_STATE] = { "state", 0, "STATE", "queued delayed running done failed",
-                       "only those in this state" },
-    [OPTION_ORDER] = { "order", 0, "ORDER", "newest oldest", "which come first; else the newest" },
-    [OPTION_LIMIT] = { "limit", 'n', "N", NULL, "at most so many; else 1000 in a table" },
-    [OPTION_AFTER] = { "after", 0, "KEY", NULL, "only those that follow this key: the next page" },
-    [OPTION_REASON] = { "reason", 'r', "TEXT", NULL, "of cancel: is kept with one that waits" },
+                       "only jobs in this state" },
+    [OPTION_ORDER] = { "order", 0, "ORDER", "newest oldest", "sort order (default newest)" },
+    [OPTION_LIMIT] = { "limit", 'n', "N", NULL, "at most N jobs (default 1000 in a table)" },
+    [OPTION_AFTER] = { "after", 0, "KEY", NULL, "only jobs after this key: the next page" },
+    [OPTION_REASON] = { "reason", 'r', "TEXT", NULL,
+                        "with cancel: record the reason in a waiting job" },
     [OPTION_STORE] = STORE_OPTION_URL,
     { NULL, 0, NULL, NULL, NULL },
 };
@@ -57,7 +59,7 @@ struct listing {
     struct det_job_query query;
     struct table table;
     struct det_json_writer json;
-    size_t count, limit, page; /* `limit` 0: none; `page`: of these in this page */
+    size_t count, limit, page; /* `limit` 0: none; `page`: rows of this page */
     uint64_t last;
     bool is_cut, has_running;
     det_time now;
@@ -107,6 +109,7 @@ static int take_row(void *context, const struct det_job_row *row)
     }
     listing->count++;
     listing->page++;
+    det_assert(!listing->limit || listing->count <= listing->limit);
     listing->last = row->key;
     listing->has_running |= row->state == DET_JOB_RUNNING;
     if (listing->store.cli->is_json) {
@@ -118,7 +121,7 @@ static int take_row(void *context, const struct det_job_row *row)
     return cli_is_stopped(listing->store.cli) ? 1 : 0;
 }
 
-/* Page by page, so that a long list keeps nobody from writing. */
+/* Reads in pages, so that a long list does not block writers. */
 static int list_pages(struct listing *listing)
 {
     struct det_store *store = listing->store.store;
@@ -131,7 +134,7 @@ static int list_pages(struct listing *listing)
         listing->query.after = listing->last;
         r = store->ops->jobs->list(store, &listing->query, take_row, listing);
     } while (r == 0 && listing->page == PAGE_SIZE);
-    return r < 0 ? cli_store_complain(&listing->store, r, NULL) : CLI_OK;
+    return r < 0 ? cli_report_store_error(&listing->store, r, NULL) : CLI_OK;
 }
 
 static int list_all(struct listing *listing)
@@ -141,15 +144,12 @@ static int list_all(struct listing *listing)
 
     if (code != CLI_OK || cli->is_json)
         return code;
-    if (listing->count == 0)
-        cli_say(cli, "There are no such jobs.\n");
-    else
-        table_print(&listing->table, 0);
+    table_show(&listing->table, "There are no such jobs.");
     if (listing->is_cut)
-        cli_say(cli, "There are more: --after %llu\n", (unsigned long long)listing->last);
-    /* The one who ran it was killed, and its claim has not lapsed. */
+        cli_print_error(cli, "There are more: --after %llu\n", (unsigned long long)listing->last);
+    /* Its process was killed, and its claim has not lapsed. */
     if (listing->has_running && cli_store_is_unserved(&listing->store))
-        cli_say(cli, "Nobody serves this store: start 'detent up', or your program\n");
+        cli_print_error(cli, "No process serves this store: start 'detent up', or your program\n");
     return CLI_OK;
 }
 
@@ -159,7 +159,6 @@ static bool read_query(struct cli *cli, const struct cli_args *args, struct list
 
     listing->query.queue = args->values[OPTION_QUEUE];
     listing->query.has_state = args->values[OPTION_STATE] != NULL;
-    /* It is one of the choices. */
     if (args->values[OPTION_STATE] &&
         det_jobs_state_find(args->values[OPTION_STATE], &listing->query.state) < 0)
         return false;
@@ -180,13 +179,13 @@ static int needs_jobs(const struct cli_store *store)
 {
     if (store->ops->jobs)
         return CLI_OK;
-    cli_complain(store->cli, "%s: this kind of store keeps no jobs", store->url);
+    cli_report_error(store->cli, "%s: this kind of store does not support jobs", store->url);
     return CLI_USAGE;
 }
 
 static int list(struct cli *cli, const struct cli_args *args)
 {
-    const struct store_wish wish = { .url = args->values[OPTION_STORE], .made_by = MADE_BY };
+    const struct store_request request = { .url = args->values[OPTION_STORE], .made_by = MADE_BY };
     struct listing listing = { .count = 0 };
     int code;
 
@@ -194,7 +193,7 @@ static int list(struct cli *cli, const struct cli_args *args)
         return CLI_USAGE;
     table_init(&listing.table, cli, columns, sizeof columns / sizeof *columns);
     det_json_writer_init(&listing.json, cli->allocator);
-    code = cli_store_open(cli, &wish, &listing.store);
+    code = served_store_open(cli, &request, &listing.store);
     if (code == CLI_OK)
         code = needs_jobs(&listing.store);
     if (code == CLI_OK)
@@ -205,13 +204,13 @@ static int list(struct cli *cli, const struct cli_args *args)
     return code;
 }
 
-/* Changing one. */
+/* Changing a job. */
 
 struct changing {
     struct cli_store store;
-    struct daemon_client *client; /* of the `up` that serves it; NULL: none does */
+    struct daemon_client *client; /* of the `up` that serves the store; NULL: none */
     struct det_job_change change;
-    /* What was found under the id. */
+    /* Jobs found by the id. */
     size_t count;
     char queue[DET_JOB_NAME_MAX + 1], task[DET_JOB_NAME_MAX + 1];
     uint64_t key;
@@ -230,7 +229,7 @@ static int take_found(void *context, const struct det_job_row *row)
     return 0;
 }
 
-/* An id is unique within its slot only. */
+/* An id is unique only within its slot. */
 static int find(struct changing *changing)
 {
     const struct det_job_query query = { .queue = changing->change.queue,
@@ -241,29 +240,30 @@ static int find(struct changing *changing)
 
     r = store->ops->jobs->list(store, &query, take_found, changing);
     if (r < 0)
-        return cli_store_complain(&changing->store, r, NULL);
+        return cli_report_store_error(&changing->store, r, NULL);
     changing->change.queue = changing->queue;
     if (changing->count == 1)
         return CLI_OK;
     if (changing->count == 0)
-        cli_complain(
-            changing->store.cli, "there is no job '%s'; 'detent jobs' lists those there are",
+        cli_report_error(
+            changing->store.cli, "there is no job '%s'; 'detent jobs' lists all jobs",
             changing->change.id);
     else
-        cli_complain(
-            changing->store.cli, "several slots have a job '%s'; say which by --queue",
+        cli_report_error(
+            changing->store.cli, "several slots have a job '%s'; select one with --queue",
             changing->change.id);
     return changing->count ? CLI_CONFLICT : CLI_NOT_FOUND;
 }
 
 static int ask(struct changing *changing, struct det_error *reterr)
 {
-    json_t *body = json_pack("{s:s*}", "reason", changing->change.reason), *answer = NULL;
+    struct det_json_writer body = daemon_body(changing->client);
+    const struct det_json_value *answer = NULL;
     struct det_buffer path;
     int r;
 
-    if (!body)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (changing->change.reason)
+        det_json_text(&body, "reason", changing->change.reason);
     det_buffer_init(&path, changing->store.cli->allocator);
     det_buffer_append_text(&path, "/v1/slots/");
     daemon_path_add(&path, changing->queue);
@@ -271,9 +271,8 @@ static int ask(struct changing *changing, struct det_error *reterr)
     daemon_path_add(&path, changing->change.id);
     det_buffer_append_text(&path, changing->change.verb == DET_JOB_RETRY ? "/retry" : "/cancel");
     r = daemon_client_call(
-        changing->client, "POST", daemon_path_text(&path), body, PATIENCE, &answer, reterr);
+        changing->client, "POST", daemon_path_text(&path), &body, PATIENCE, &answer, reterr);
     det_buffer_deinit(&path);
-    json_decref(answer);
     return r;
 }
 
@@ -283,14 +282,14 @@ static int refuse(struct changing *changing)
     const char *state = det_jobs_state_name(changing->state);
 
     if (changing->change.verb == DET_JOB_RETRY)
-        cli_complain(
-            cli, "%s is %s; only what has failed can be tried again", changing->change.id, state);
+        cli_report_error(
+            cli, "%s is %s; only failed jobs can be retried", changing->change.id, state);
     else if (changing->state == DET_JOB_RUNNING)
-        cli_complain(
-            cli, "%s runs; where it does, 'detent stop %s#%llu' ends it", changing->change.id,
-            changing->task, (unsigned long long)changing->key);
+        cli_report_error(
+            cli, "%s runs in another process; stop it there: detent stop %s#%llu",
+            changing->change.id, changing->task, (unsigned long long)changing->key);
     else
-        cli_complain(cli, "%s is %s already", changing->change.id, state);
+        cli_report_error(cli, "%s is already %s", changing->change.id, state);
     return CLI_REFUSED;
 }
 
@@ -303,19 +302,15 @@ static void report(const struct changing *changing)
     if (!cli->is_json) {
         cli_print(
             cli, "%s: %s\n", changing->change.id,
-            is_retry                                                 ? "is to be tried again"
+            is_retry                                                 ? "will be retried"
             : changing->client && changing->state == DET_JOB_RUNNING ? "is being stopped"
                                                                      : "is cancelled");
         return;
     }
-    det_json_writer_init(&json, cli->allocator);
-    det_json_open(&json, NULL, '{');
-    det_json_text(&json, "type", is_retry ? "retried" : "cancelled");
+    cli_json_begin(cli, &json, is_retry ? "retried" : "cancelled");
     det_json_text(&json, "queue", changing->queue);
     det_json_text(&json, "id", changing->change.id);
-    det_json_close(&json, '}');
-    cli_print_line(cli, &json);
-    det_json_writer_deinit(&json);
+    cli_json_end(cli, &json);
 }
 
 static int change(struct changing *changing)
@@ -333,7 +328,7 @@ static int change(struct changing *changing)
     if (r == DET_ERR_NOT_FOUND)
         return refuse(changing);
     if (r < 0)
-        return cli_store_complain(&changing->store, r, &error);
+        return cli_report_store_error(&changing->store, r, &error);
     report(changing);
     return CLI_OK;
 }
@@ -347,21 +342,20 @@ static int change_one(struct cli *cli, const struct cli_args *args)
                     .id = args->operands[1],
                     .reason = args->values[OPTION_REASON] },
     };
-    struct store_wish wish = { .url = args->values[OPTION_STORE],
-                               .is_writing = true,
-                               .made_by = MADE_BY };
-    char identity[33];
-    int code;
+    struct store_request request = { .url = args->values[OPTION_STORE],
+                                     .is_writing = true,
+                                     .served_for = "jobs",
+                                     .made_by = MADE_BY };
+    struct det_error error = { 0 };
+    int code, r = 0;
 
     if (changing.change.verb == DET_JOB_CANCEL && !changing.change.reason)
         changing.change.reason = "cancelled";
-    changing.client = act_find_up(cli, "jobs", identity);
-    wish.served = changing.client ? identity : NULL;
-    code = cli_store_open(cli, &wish, &changing.store);
-    if (!changing.store.is_served) {
-        daemon_client_close(changing.client);
-        changing.client = NULL;
-    }
+    code = served_store_open(cli, &request, &changing.store);
+    if (code == CLI_OK && changing.store.is_served)
+        r = served_store_connect(&changing.store, &changing.client, &error);
+    if (r < 0)
+        code = cli_report_store_error(&changing.store, r, &error);
     if (code == CLI_OK)
         code = needs_jobs(&changing.store);
     if (code == CLI_OK)
@@ -378,13 +372,13 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     if (args->operand_count == 0)
         return list(cli, args);
     if (!cli_choice_has(WORDS, args->operands[0])) {
-        cli_complain(
-            cli, "jobs can retry and cancel, not '%s'%s", args->operands[0],
+        cli_report_error(
+            cli, "unknown verb '%s': use retry or cancel%s", args->operands[0],
             cli_choice_hint(WORDS, args->operands[0], hint));
         return CLI_USAGE;
     }
     if (args->operand_count == 1) {
-        cli_complain(cli, "jobs %s needs the id of a job", args->operands[0]);
+        cli_report_error(cli, "jobs %s needs the id of a job", args->operands[0]);
         return CLI_USAGE;
     }
     return change_one(cli, args);
@@ -393,20 +387,16 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_jobs;
 const struct cli_command cli_command_jobs = {
     .name = "jobs",
-    .summary = "list what was submitted to durable slots; retry or cancel it",
-    .about =
-        "One line for each job that the store keeps, in the order of submission; those that have "
-        "ended\n"
-        "are kept for seven days.\n"
-        "\n"
-        "    detent jobs --state failed\n"
-        "    detent jobs retry nightly-7\n"
-        "\n"
-        "'jobs retry' puts one that has failed into its queue again, behind the others, with all "
-        "its\n"
-        "attempts before it. 'jobs cancel' takes one out that waits, or that ran in a process "
-        "which is\n"
-        "gone; one that runs is stopped, if the detent up of this project runs it.",
+    .summary = "list, retry or cancel jobs of durable slots",
+    .about = "Prints one line per job in the store, in the order of submission; jobs that have\n"
+             "ended are kept for seven days.\n"
+             "\n"
+             "    detent jobs --state failed\n"
+             "    detent jobs retry nightly-7\n"
+             "\n"
+             "'jobs retry' puts a failed job at the end of its queue again, with all its\n"
+             "previous attempts. 'jobs cancel' removes a job that waits, or whose process is\n"
+             "gone; it stops a running job if the detent up of this project runs it.",
     .operand = { .form = "[retry|cancel ID]", .least = 0, .most = 2, .words = WORDS },
     .options = option_table,
     .run = run_command,

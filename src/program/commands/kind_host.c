@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* kind_host.c - the side of the process: `detent kind-host`, which detent up starts for a worker
- * whose kind is isolated. It has the lanes as standard input and output. */
+/* kind_host.c - `detent kind-host`: the process that detent up starts for a worker of an isolated
+ * kind. Its lanes are standard input and output. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "config/isolated_worker.h"
@@ -25,13 +26,13 @@
 
 struct host;
 
-/* What functions are given as their context, and what they have said. */
+/* A lane: the context of its functions, and what they reported. */
 struct lane {
     struct det_worker_context context; /* the first member */
     struct host *host;
     int descriptor;
     bool is_cancelled;
-    jmp_buf leave; /* of a panic */
+    jmp_buf leave; /* target of a panic */
     struct kind_request request;
     char *received;
     size_t capacity;
@@ -56,12 +57,15 @@ struct host {
 
 static struct lane *lane_of(struct det_worker_context *context)
 {
-    return (struct lane *)(void *)context;
+    struct lane *lane = (struct lane *)(void *)context;
+
+    det_assert(lane->host->world == context->world);
+    return lane;
 }
 
-/* What functions call. */
+/* The functions of the context. */
 
-/* Whether a cancel has come, or nobody is there any more, until the deadline. */
+/* Waits until the deadline; returns true once a cancel has come or the peer is gone. */
 static bool await_cancel(struct lane *lane, det_time deadline)
 {
     struct det_world *world = lane->host->world;
@@ -131,6 +135,7 @@ static struct kind_metric *find_metric(struct lane *lane, const char *name, bool
             return metric;
     if (count == KIND_METRICS_MAX)
         return NULL;
+    det_assert(count < KIND_METRICS_MAX);
     lane->answer.metric_count++;
     *metric = (struct kind_metric){ .is_gauge = is_gauge };
     (void)det_text_copy(metric->name, sizeof metric->name, name);
@@ -167,7 +172,7 @@ static void call_unlock(struct det_worker_context *context)
     det_mutex_unlock(host->world, host->mutex);
 }
 
-/* Things of other workers are in another process. */
+/* Things of other workers are in other processes. */
 static void call_provide(struct det_worker_context *context, const char *name, void *thing)
 {
     (void)context;
@@ -235,10 +240,10 @@ static int load_kind(struct host *host, struct det_error *reterr)
         host->lanes[i].observed =
             det_alloc_zero(host->allocator, kind_record_size(host->kind->observed) + 1);
         if (!host->lanes[i].observed)
-            return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+            return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     }
     host->deps = det_alloc_zero(host->allocator, host->kind->deps_size + 1);
-    return host->deps ? 0 : det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    return host->deps ? 0 : det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
 }
 
 static int open_here(struct lane *lane)
@@ -280,7 +285,7 @@ static int call_function(struct lane *lane)
     return kind->collect(&lane->context, host->deps, lane->received, lane->observed);
 }
 
-/* Also by way of a panic. */
+/* A panic also returns here. */
 static void run_request(struct lane *lane)
 {
     if (setjmp(lane->leave) == 0)
@@ -292,6 +297,8 @@ static int send_answer(struct lane *lane)
     const struct kind_answer *answer = &lane->answer;
     int r;
 
+    det_assert(answer->metric_count <= KIND_METRICS_MAX);
+    det_assert(!answer->size || answer->size == kind_record_size(lane->host->kind->observed));
     r = kind_send(lane->descriptor, answer, sizeof *answer);
     if (r == 0)
         r = kind_send(
@@ -314,6 +321,7 @@ static int receive_request(struct lane *lane)
         lane->received = grown;
         lane->capacity = request->size;
     }
+    det_assert(r < 0 || request->size <= lane->capacity);
     return r < 0 ? r : kind_receive(lane->descriptor, lane->received, request->size);
 }
 
@@ -327,7 +335,7 @@ static void serve_lane(void *argument)
         det_time span = lane->request.span;
 
         if (lane->request.call == KIND_CANCEL)
-            continue; /* of a call that has ended */
+            continue; /* late: the call has ended */
         lane->is_cancelled = false;
         lane->answer = (struct kind_answer){ 0 };
         lane->context.deadline =
@@ -337,8 +345,8 @@ static void serve_lane(void *argument)
     }
 }
 
-/* The standard streams are the functions' own then: what they print goes where detent's errors go.
- */
+/* Moves the lanes away from the standard streams: output of the functions goes to the error stream
+ * of detent. */
 static int take_lanes(struct host *host)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -382,7 +390,7 @@ static void close_host(struct host *host)
         det_mutex_close(host->world, host->mutex);
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int run_command(struct cli *cli, const struct cli_args *args)
 {
     struct host host = {
         .allocator = cli->allocator,
@@ -412,8 +420,9 @@ extern const struct cli_command cli_command_kind_host;
 const struct cli_command cli_command_kind_host = {
     .name = "kind-host",
     .summary = "run one worker of a module whose kinds are isolated",
-    .about = "Started by detent up, with the lanes of isolated_worker.h as its standard streams.",
+    .about = "Internal: detent up starts it, with the lanes of isolated_worker.h as its standard\n"
+             "streams.",
     .operand = { .form = "LIBRARY FOLDER", .least = 2, .most = 2 },
     .is_hidden = true,
-    .run = run,
+    .run = run_command,
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* limits.c - `detent limits`: every limit there is, with its default and the most it can be. */
+/* limits.c - `detent limits`: every limit with its default and maximum. */
 #include <string.h>
 
 #include <detent/driver/process_guard.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "config/config.h"
 #include "terminal/command.h"
@@ -21,7 +22,6 @@ struct limit {
     bool is_time;
 };
 
-/* Unless it is set there is none. */
 #define NO_LIMIT      0
 
 #define IS_TIME(type) _Generic((type)0, det_time : true, default : false)
@@ -29,36 +29,35 @@ struct limit {
     { "http.limits", #name, (uint64_t)(otherwise), (uint64_t)(most), unit, about, IS_TIME(type) },
 #define CONFIG_LIMIT HTTP_LIMIT
 
-/* What is the same for all stores and definitions stands in the headers of the library. */
+/* Fixed limits of stores and definitions are in the headers of the library. */
 static const struct limit limits[] = {
 #include "config/limits.def"
 #include "http/limits.def"
     { "limits", "shutdown", 60 * (uint64_t)DET_SECOND, 3650 * (uint64_t)DET_DAY, "",
       "from the request to stop until tasks and workers are killed", true },
     { "", "close", 10 * (uint64_t)DET_SECOND, 10 * (uint64_t)DET_SECOND, "",
-      "after that, until the program ends whatever hangs", true },
+      "after that, until the program exits even if something hangs", true },
     { "", "close_again", (uint64_t)DET_SECOND, (uint64_t)DET_SECOND, "",
       "the same after a second SIGTERM or SIGINT", true },
     { "", "processes", DET_PROCESS_GUARD_MAX, DET_PROCESS_GUARD_MAX, "",
-      "processes that one detent runs at the same time", false },
+      "concurrent processes of one daemon", false },
     { "", "states", DET_STATES_MAX, DET_STATES_MAX, "", "states of a machine", false },
-    { "", "history", 16, DET_HISTORY_MAX, "", "states before, of an instance in memory", false },
+    { "", "history", 16, DET_HISTORY_MAX, "", "previous states of an instance in memory", false },
     { "", "batch", DET_BATCH_MAX, DET_BATCH_MAX, "", "events in one commit of an instance", false },
     { "", "id", DET_ID_MAX, DET_ID_MAX, "B", "ids of instances, events and jobs", false },
     { "", "tasks", DET_TASKS_MAX, UINT32_MAX, "", "tasks registered or queued (tasks_max)", false },
-    { "", "pool_threads", DET_POOL_THREADS, UINT32_MAX, "",
-      "functions of tasks that run at the same time", false },
-    { "", "intake", DET_INTAKE_MAX, UINT32_MAX, "",
-      "calls of other threads to tasks that wait (intake_max)", false },
-    { "", "bus", DET_BUS_CAPACITY, 1048576, "", "events of tasks that are kept (bus_capacity)",
+    { "", "pool_threads", DET_POOL_THREADS, UINT32_MAX, "", "concurrent functions of tasks",
       false },
+    { "", "intake", DET_INTAKE_MAX, UINT32_MAX, "",
+      "pending calls of other threads to tasks (intake_max)", false },
+    { "", "bus", DET_BUS_CAPACITY, 1048576, "", "stored events of tasks (bus_capacity)", false },
     { "", "config_size", DET_DATUM_READ_MAX, DET_DATUM_READ_MAX, "B", "detent.yaml", false },
     { "", "config_values", DET_DATUM_NODES_MAX, DET_DATUM_NODES_MAX, "", "values in detent.yaml",
       false },
-    { "limits", "concurrent", NO_LIMIT, 1000000, "", "attempts of tasks at the same time", false },
+    { "limits", "concurrent", NO_LIMIT, 1000000, "", "concurrent attempts of tasks", false },
     { "limits", "slot_depth", 100, 1000000, "", "tasks queued in one slot", false },
-    { "limits", "effects", CONFIG_EFFECTS, CONFIG_EFFECTS_MAX, "",
-      "effects of machines that run at the same time", false },
+    { "limits", "effects", CONFIG_EFFECTS, CONFIG_EFFECTS_MAX, "", "concurrent effects of machines",
+      false },
     { "", "worker_depth", DET_WORKER_DEPTH_MAX, DET_WORKER_DEPTH_MAX, "", "workers below workers",
       false },
     { "", "worker_config", DET_DATUM_SIZE_MAX, DET_DATUM_SIZE_MAX, "B", "the config of one worker",
@@ -66,7 +65,7 @@ static const struct limit limits[] = {
     { "", "reason", DET_REASON_MAX, DET_REASON_MAX, "B", "why something stopped or failed", false },
 };
 
-/* Those of workers, whose defaults the library has. */
+/* A limit of workers; the library has the default. */
 struct worker_limit {
     struct limit limit; /* without its default */
     size_t offset;
@@ -112,6 +111,8 @@ static struct limit worker_limit_at(size_t index)
     const char *place = (const char *)&defaults + from->offset;
     uint32_t small;
 
+    det_assert(
+        from->offset + (from->is_large ? sizeof(uint64_t) : sizeof small) <= sizeof defaults);
     (void)!det_worker_limits_resolve(&none, &defaults, NULL);
     if (from->is_large)
         memcpy(&limit.otherwise, place, sizeof limit.otherwise);
@@ -191,8 +192,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         else
             add_row(&table, &limit);
     }
-    if (!cli->is_json)
-        table_print(&table, 0);
+    table_show(&table, NULL);
     det_json_writer_deinit(&json);
     table_deinit(&table);
     return CLI_OK;
@@ -201,10 +201,9 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_limits;
 const struct cli_command cli_command_limits = {
     .name = "limits",
-    .summary = "list every limit, its default and the most it can be",
-    .about = "Those with a path are keys of detent.yaml. What goes over a limit is refused with "
-             "the limit's\n"
-             "name; nothing is cut off in silence, and nothing hangs.",
+    .summary = "list every limit with its default and maximum",
+    .about = "Limits with a path are keys of detent.yaml. What exceeds a limit is refused with\n"
+             "the name of the limit; nothing is truncated silently, and nothing hangs.",
     .operand = { .form = "" },
     .options = (const struct cli_option[]){ { NULL, 0, NULL, NULL, NULL } },
     .run = run_command,

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* list.c - `detent list`: the instances in a store. */
+/* list.c - `detent list`: lists the instances in a store. */
 #include <detent/tool/machine.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
+#include "client/served_store.h"
 #include "inspect/print_tasks.h"
 #include "inspect/stored_instance.h"
 #include "terminal/args.h"
 
-/* Rows of a table, which is in memory until its end; JSON has no limit but that of the option. */
+/* Rows of a table, which is kept in memory. JSON is limited only by --limit. */
 #define ROWS_MAX 1000
 
 enum {
@@ -25,13 +27,14 @@ enum {
 };
 
 static const struct cli_option option_table[] = {
-    [OPTION_STATE] = { "state", 0, "STATE", NULL, "only those in this state" },
-    [OPTION_OLDER] = { "older", 0, "TIME", NULL, "only those that have not moved for this long" },
+    [OPTION_STATE] = { "state", 0, "STATE", NULL, "only instances in this state" },
+    [OPTION_OLDER] = { "older", 0, "TIME", NULL,
+                       "only instances without a transition for this long" },
     [OPTION_ACTIVE] = { "active", 0, NULL, NULL,
-                        "only those that go on: neither stopped nor final" },
-    [OPTION_STOPPED] = { "stopped", 0, NULL, NULL, "only those that have stopped" },
-    [OPTION_LIMIT] = { "limit", 'n', "N", NULL, "at most so many; else 1000 in a table" },
-    [OPTION_AFTER] = { "after", 0, "ID", NULL, "only ids behind this one: the next page" },
+                        "only active instances: neither stopped nor final" },
+    [OPTION_STOPPED] = { "stopped", 0, NULL, NULL, "only stopped instances" },
+    [OPTION_LIMIT] = { "limit", 'n', "N", NULL, "at most N instances (default 1000 in a table)" },
+    [OPTION_AFTER] = { "after", 0, "ID", NULL, "only ids after this one: the next page" },
     [OPTION_MACHINE] = STORE_OPTION_MACHINE,
     [OPTION_STORE] = STORE_OPTION_URL,
     { NULL, 0, NULL, NULL, NULL },
@@ -48,9 +51,9 @@ struct listing {
     struct det_store_query query;
     struct table table;
     struct det_json_writer json;
-    const struct det_machine *machine; /* whose rows are coming */
+    const struct det_machine *machine; /* of the current rows */
     bool is_one;                       /* there is only one machine */
-    bool has_state;                    /* one of them has the state that was asked for */
+    bool has_state;                    /* a machine has the requested state */
     size_t count, limit;               /* 0: none */
     bool is_cut;
     char last[DET_ID_MAX + 1];
@@ -78,14 +81,14 @@ static void add_row(struct listing *listing, const struct det_store_listed *row)
     table_add(table, CLI_FAINT, "%s", row->is_stopped ? "stopped" : "");
 }
 
-/* The store knows who has stopped, but not which states are final. */
+/* The store knows which instances are stopped, but not which states are final. */
 static bool is_left_out(const struct listing *listing, const struct det_store_listed *row)
 {
     return listing->args->values[OPTION_ACTIVE] &&
            listing->machine->states[row->state].flags & DET_STATE_FINAL;
 }
 
-/* One more than the limit is asked for, to know whether there is more. */
+/* The query has one row more than the limit, to know whether there are more. */
 static int take_row(void *context, const struct det_store_listed *row)
 {
     struct listing *listing = context;
@@ -97,6 +100,8 @@ static int take_row(void *context, const struct det_store_listed *row)
         return 1;
     }
     listing->count++;
+    det_assert(!listing->limit || listing->count <= listing->limit);
+    det_assert(row->state < listing->machine->state_count);
     snprintf(listing->last, sizeof listing->last, "%s", row->id);
     if (listing->store.cli->is_json) {
         instance_row_line(&listing->json, listing->machine, row);
@@ -123,7 +128,7 @@ static int list_machine(void *context, struct det_machine *machine)
                                ? listing->limit - listing->count + 1
                                : 0;
     r = listing->store.ops->list(listing->store.store, machine, &listing->query, take_row, listing);
-    return r < 0 ? cli_store_complain(&listing->store, r, NULL) : CLI_OK;
+    return r < 0 ? cli_report_store_error(&listing->store, r, NULL) : CLI_OK;
 }
 
 static bool read_query(struct listing *listing, struct cli *cli)
@@ -133,7 +138,7 @@ static bool read_query(struct listing *listing, struct cli *cli)
     uint64_t limit = cli->is_json ? 0 : ROWS_MAX;
 
     if (args->values[OPTION_ACTIVE] && args->values[OPTION_STOPPED]) {
-        cli_complain(cli, "--active and --stopped leave nothing to list");
+        cli_report_error(cli, "--active and --stopped exclude each other");
         return false;
     }
     if (args->values[OPTION_LIMIT] &&
@@ -153,18 +158,19 @@ static bool read_query(struct listing *listing, struct cli *cli)
     return true;
 }
 
-/* Which state was meant? */
+/* Searches the nearest name of a state, for the hint. */
 struct nearest_state {
     const char *wanted;
     char found[128];
 };
 
-static int look_for_state(void *context, struct det_machine *machine)
+static int find_state(void *context, struct det_machine *machine)
 {
     struct nearest_state *nearest = context;
     const char *names[DET_STATES_MAX];
     int found;
 
+    det_assert(machine->state_count <= DET_STATES_MAX);
     for (size_t i = 0; i < machine->state_count; i++)
         names[i] = machine->states[i].name;
     found = det_text_nearest(nearest->wanted, names, machine->state_count);
@@ -173,14 +179,14 @@ static int look_for_state(void *context, struct det_machine *machine)
     return CLI_OK;
 }
 
-static int complain_of_state(struct listing *listing)
+static int report_state(struct listing *listing)
 {
     struct nearest_state nearest = { .wanted = listing->args->values[OPTION_STATE] };
-    int code = cli_store_each(&listing->store, look_for_state, &nearest);
+    int code = cli_store_each(&listing->store, find_state, &nearest);
 
     if (code != CLI_OK)
         return code;
-    cli_complain(listing->store.cli, "there is no state '%s'%s", nearest.wanted, nearest.found);
+    cli_report_error(listing->store.cli, "there is no state '%s'%s", nearest.wanted, nearest.found);
     return CLI_NOT_FOUND;
 }
 
@@ -190,24 +196,21 @@ static int list_all(struct listing *listing)
     int code;
 
     if (listing->query.after && !listing->is_one) {
-        cli_complain(store->cli, "--after is for the ids of one machine; say which by --machine");
+        cli_report_error(store->cli, "--after needs --machine: ids belong to one machine");
         return CLI_USAGE;
     }
     code = cli_store_each(store, list_machine, listing);
     if (code != CLI_OK)
         return code;
     if (listing->args->values[OPTION_STATE] && !listing->has_state && store->machines)
-        return complain_of_state(listing);
+        return report_state(listing);
     if (store->cli->is_json)
         return CLI_OK;
-    if (listing->count == 0)
-        cli_say(store->cli, "There are no such instances.\n");
-    else
-        table_print(&listing->table, 0);
+    table_show(&listing->table, "There are no such instances.");
     if (listing->is_cut && listing->is_one)
-        cli_say(store->cli, "There are more: --after %s\n", listing->last);
+        cli_print_error(store->cli, "There are more: --after %s\n", listing->last);
     else if (listing->is_cut)
-        cli_say(store->cli, "There are more: --machine shows those of one, page by page\n");
+        cli_print_error(store->cli, "There are more: --machine lists one machine, page by page\n");
     return CLI_OK;
 }
 
@@ -222,14 +225,14 @@ static bool has_one_machine(const struct cli_store *store)
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    const struct store_wish wish = { .url = args->values[OPTION_STORE],
-                                     .machine = args->values[OPTION_MACHINE] };
+    const struct store_request request = { .url = args->values[OPTION_STORE],
+                                           .machine = args->values[OPTION_MACHINE] };
     struct listing listing = { .args = args };
     int code;
 
     if (!read_query(&listing, cli))
         return CLI_USAGE;
-    code = cli_store_open(cli, &wish, &listing.store);
+    code = served_store_open(cli, &request, &listing.store);
     table_init(&listing.table, cli, columns, sizeof columns / sizeof *columns);
     det_json_writer_init(&listing.json, cli->allocator);
     if (code == CLI_OK) {
@@ -249,14 +252,12 @@ extern const struct cli_command cli_command_list;
 const struct cli_command cli_command_list = {
     .name = "list",
     .summary = "list the instances in a store",
-    .about =
-        "One line for each instance, in the order of their ids: its state, for how long it has "
-        "been\n"
-        "there, how many events it has taken.\n"
-        "\n"
-        "    detent list --state charging --older 1h\n"
-        "\n"
-        "finds what is stuck; 'detent why ID' says why.",
+    .about = "Prints one line per instance, in the order of ids: its state, how long it has been\n"
+             "in it, and its number of events.\n"
+             "\n"
+             "    detent list --state charging --older 1h\n"
+             "\n"
+             "finds stuck instances; 'detent why ID' explains one.",
     .operand = { .form = "", .least = 0, .most = 0 },
     .options = option_table,
     .run = run_command,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* locks.c - `detent locks`: which instances somebody has locked, who, and until when. */
+/* locks.c - `detent locks`: locked instances, their holders, and until when. */
+#include "client/served_store.h"
 #include "inspect/explain.h"
 #include "terminal/args.h"
 
@@ -22,7 +23,6 @@ struct locks {
     struct cli_store *store;
     struct table table;
     struct det_json_writer json;
-    size_t count;
 };
 
 static void show(
@@ -58,10 +58,9 @@ static int take(void *context, struct det_machine *machine, const char *id)
     int r = explain_lock_of(locks->store, machine, id, &lease);
 
     if (r == DET_ERR_NOT_FOUND || (r == 0 && !lease.owner[0]))
-        return CLI_OK; /* It has gone, or was given up. */
+        return CLI_OK; /* It has lapsed or was released. */
     if (r < 0)
-        return instance_complain(locks->store, machine->name, id, r);
-    locks->count++;
+        return instance_report_error(locks->store, machine->name, id, r);
     show(locks, machine, id, &lease);
     return CLI_OK;
 }
@@ -76,21 +75,19 @@ static int take_machine(void *context, struct det_machine *machine)
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    const struct store_wish wish = { .url = args->values[OPTION_STORE],
-                                     .machine = args->values[OPTION_MACHINE] };
+    const struct store_request request = { .url = args->values[OPTION_STORE],
+                                           .machine = args->values[OPTION_MACHINE] };
     struct cli_store store;
     struct locks locks = { .store = &store };
     int code;
 
     table_init(&locks.table, cli, columns, sizeof columns / sizeof *columns);
     det_json_writer_init(&locks.json, cli->allocator);
-    code = cli_store_open(cli, &wish, &store);
+    code = served_store_open(cli, &request, &store);
     if (code == CLI_OK)
         code = cli_store_each(&store, take_machine, &locks);
-    if (code == CLI_OK && !cli->is_json && locks.count)
-        table_print(&locks.table, 0);
-    else if (code == CLI_OK && !cli->is_json)
-        cli_say(cli, "No instance is locked.\n");
+    if (code == CLI_OK)
+        table_show(&locks.table, "No instance is locked.");
     cli_store_close(&store);
     det_json_writer_deinit(&locks.json);
     table_deinit(&locks.table);
@@ -100,10 +97,9 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_locks;
 const struct cli_command cli_command_locks = {
     .name = "locks",
-    .summary = "show who has locked which instances",
-    .about = "The locks that are held, by machine and id. Who waits for one is not known to the "
-             "store: it\n"
-             "asks again and again.",
+    .summary = "show locked instances and their holders",
+    .about = "Prints the held locks by machine and id. Processes that wait for a lock are not\n"
+             "shown: they poll, and the store does not know them.",
     .operand = { .form = "" },
     .options = option_table,
     .run = run_command,

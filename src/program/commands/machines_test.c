@@ -73,23 +73,21 @@ static void *ask_all(void *argument)
     size_t used = 0;
 
     for (const char *const *line = client->lines; socket && *line; line += 2) {
+        const struct det_json_value *answer = NULL;
         struct det_error error = { 0 };
-        json_t *answer = NULL;
+        struct det_json_writer body;
         const char *path = strchr(line[0], ' ') + 1;
-        char *text, method[8];
+        char method[8];
         int r;
 
         snprintf(method, sizeof method, "%.*s", (int)(path - line[0] - 1), line[0]);
-        r = daemon_client_call(
-            socket, method, path, *line[1] ? json_loads(line[1], 0, NULL) : NULL, PATIENCE, &answer,
-            &error);
-
-        text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
+        det_json_writer_init(&body, NULL);
+        det_json_raw(&body, NULL, line[1], strlen(line[1]));
+        r = daemon_client_call(socket, method, path, &body, PATIENCE, &answer, &error);
         used += (size_t)snprintf(
-            client->answers + used, sizeof client->answers - used, "%s: %s\n", line[0],
-            r < 0 ? error.text : text);
-        free(text);
-        json_decref(answer);
+            client->answers + used, sizeof client->answers - used, "%s: %.*s\n", line[0],
+            r < 0 ? (int)strlen(error.text) : (int)answer->raw.size,
+            r < 0 ? error.text : answer->raw.data);
     }
     daemon_client_close(socket);
     return NULL;
@@ -118,7 +116,7 @@ static int run_up(struct fixture *fixture, const char *yaml, char **ret_printed)
     return code;
 }
 
-/* The same, with a client that asks; what it was answered is in `answers`. */
+/* Runs it with a client; `answers` has the answers to it. */
 static char *run_asked(
     struct fixture *fixture, const char *yaml, struct client *client, const char *const *lines)
 {
@@ -130,7 +128,7 @@ static char *run_asked(
     code = run_up(fixture, yaml, &printed);
     pthread_join(client->thread, NULL);
     if (code != CLI_OK)
-        fail_msg("exit code %d: %s", code, fixture->said);
+        fail_msg("exit code %d: %s", code, fixture->printed);
     return printed;
 }
 
@@ -148,7 +146,7 @@ static void assert_part(const char *text, const char *part)
 #define STOP     "POST /v1/stop", "{}"
 #define PAY      "{\"event\": \"pay\", \"payload\": {\"cents\": 1}}"
 
-static void what_is_asked_is_done_and_told(void **state)
+static void api_requests_are_applied_and_logged(void **state)
 {
     static const char *const lines[] = {
         START,
@@ -212,16 +210,16 @@ static void what_is_asked_is_done_and_told(void **state)
                         "\"outcome\":\"goto\"},{\"event\":\"ship\",");
     assert_part(printed, "order  = o-1: started, pending\n");
     assert_part(printed, "order  = o-1: stays pending (ping)\n");
-    assert_part(printed, "order  = o-1: ship is kept until pending is left\n");
+    assert_part(printed, "order  = o-1: ship is deferred until pending is left\n");
     assert_part(printed, "order  = o-1: pending -> charging (pay)\n");
-    assert_part(printed, "order  = o-2: stopped in pending (by hand)\n");
+    assert_part(printed, "order  = o-2: stopped in pending (on request)\n");
     assert_part(printed, "order  = o-3: stopped in pending (halt)\n");
     assert_part(printed, "junk");
     free(printed);
 }
 
 /* The command of the effect ends the run itself, when it has been tried twice. */
-static void an_effect_is_tried_until_it_answers(void **state)
+static void effect_command_is_retried_until_it_succeeds(void **state)
 {
     static const char *const lines[] = {
         START, "{\"id\": \"o-1\"}", SEND("o-1"), PAY, NULL,
@@ -234,13 +232,13 @@ static void an_effect_is_tried_until_it_answers(void **state)
         &client, lines);
 
     assert_part(printed, "order  = o-1: charge failed, attempt 1: exit code 1: no\n");
-    assert_part(printed, "asked to end");
-    assert_part(((struct fixture *)*state)->said, "Serves order from sqlite:");
+    assert_part(printed, "terminated");
+    assert_part(((struct fixture *)*state)->printed, "Serves order from sqlite:");
     free(printed);
 }
 
 /* The API and the log report which effects run and which wait for a thread. */
-static void effects_that_hang_are_told_apart_from_those_that_wait(void **state)
+static void running_and_waiting_effects_are_distinguished(void **state)
 {
     static const char *const lines[] = {
         START,
@@ -297,16 +295,16 @@ static void jobs_are_taken_and_changed(void **state)
     char *printed = run_asked(*state, SLOT, &client, lines);
 
     assert_part(client.answers, "{\"kind\":\"submitted\",\"id\":0,\"name\":\"long\"");
-    assert_part(client.answers, "'not/good' is no name");
+    assert_part(client.answers, "'not/good' is not a name");
     assert_part(client.answers, "/next/cancel: {\"kind\":\"changed\"}\n");
     assert_part(client.answers, "/next/retry: {\"kind\":\"changed\"}\n");
     assert_part(client.answers, "/long/cancel: {\"kind\":\"changed\"}\n");
     assert_part(client.answers, det_error_text(DET_ERR_NOT_FOUND));
-    assert_part(((struct fixture *)*state)->said, "detent.yaml: 1 durable slot. Ctrl-C");
+    assert_part(((struct fixture *)*state)->printed, "detent.yaml: 1 durable slot. Ctrl-C");
     free(printed);
 }
 
-/* Whether it waits, or was claimed and is about to be started, or runs. */
+/* Returns true if it waits, was claimed and starts soon, or runs. */
 static void a_job_is_cancelled_wherever_it_is(void **state)
 {
 #define BOTH(name) JOB(name, "\"sleep\", \"60\""), CHANGE("cancel", name)
@@ -324,7 +322,7 @@ static void a_job_is_cancelled_wherever_it_is(void **state)
     free(printed);
 }
 
-static void who_serves_nothing_says_so(void **state)
+static void daemon_without_machines_reports_it(void **state)
 {
     static const char *const lines[] = {
         "GET /v1/served", "", START, "{\"id\": \"o-1\"}", CHANGE("retry", "a"), STOP, NULL,
@@ -346,15 +344,16 @@ static void expect_refusal(struct fixture *fixture, const char *yaml, int code, 
     char *printed = NULL;
 
     assert_int_equal(run_up(fixture, yaml, &printed), code);
-    assert_part(fixture->said, part);
+    assert_part(fixture->printed, part);
     free(printed);
 }
 
-static void what_cannot_be_served_is_told(void **state)
+static void unservable_machine_config_is_reported(void **state)
 {
     expect_refusal(
         *state, "version: 1\nmachines: {order: {}}\n", CLI_USAGE,
-        "no machine that says 'effects' to be served");
+        "no machine with 'effects' to serve; to serve a machine without effects, write: "
+        "effects: {}");
     expect_refusal(
         *state,
         "version: 1\nstore: nosuch:x\nmachines: {order: {effects: {charge: {command: ls}}}}\n",
@@ -366,7 +365,7 @@ static void what_cannot_be_served_is_told(void **state)
         CLI_NOT_FOUND, "no/such/x");
 }
 
-/* What `up` serves when memory runs out. */
+/* Runs `up` when memory runs out. */
 struct lean {
     struct fixture *fixture;
     const char *yaml;
@@ -391,7 +390,7 @@ static int run_without_memory(struct det_test_memory *memory, void *argument)
     return code == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
 }
 
-static void without_memory_it_comes_to_its_end(void **state)
+static void up_survives_failed_allocations(void **state)
 {
     static const struct timespec at_once = { 0 };
     sigset_t set, before;
@@ -408,14 +407,14 @@ static void without_memory_it_comes_to_its_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_is_asked_is_done_and_told),
-        TEST(an_effect_is_tried_until_it_answers),
-        TEST(effects_that_hang_are_told_apart_from_those_that_wait),
+        TEST(api_requests_are_applied_and_logged),
+        TEST(effect_command_is_retried_until_it_succeeds),
+        TEST(running_and_waiting_effects_are_distinguished),
         TEST(jobs_are_taken_and_changed),
         TEST(a_job_is_cancelled_wherever_it_is),
-        TEST(who_serves_nothing_says_so),
-        TEST(what_cannot_be_served_is_told),
-        TEST(without_memory_it_comes_to_its_end),
+        TEST(daemon_without_machines_reports_it),
+        TEST(unservable_machine_config_is_reported),
+        TEST(up_survives_failed_allocations),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

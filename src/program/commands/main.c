@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* main.c - finds the command, reads its words, runs it, and makes sure that all was written. */
+/* main.c - finds the command, parses its arguments, runs it, and checks that all output was
+ * written. */
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -9,12 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "os/os.h"
 #include "terminal/args.h"
 #include "terminal/input.h"
 #include "terminal/report.h"
 
-/* An option where the command belongs; the command, if there is one, stands behind it. */
+/* An option before the command. */
 static int early_option(struct cli *cli, const char *const *words)
 {
     const char *const *word = words + 1;
@@ -22,9 +24,9 @@ static int early_option(struct cli *cli, const char *const *words)
     while (*word && !cli_command_find(*word))
         word++;
     if (*word)
-        cli_complain(cli, "options stand behind the command: detent %s %s ...", *word, words[0]);
+        cli_report_error(cli, "options follow the command: detent %s %s ...", *word, words[0]);
     else
-        cli_complain(cli, "options stand behind a command: detent COMMAND %s ...", words[0]);
+        cli_report_error(cli, "options follow a command: detent COMMAND %s ...", words[0]);
     return CLI_USAGE;
 }
 
@@ -37,19 +39,18 @@ static int unknown_command(struct cli *cli, const char *const *words)
     if (word[0] == '-' && word[1] != '\0')
         return early_option(cli, words);
     if (cli_has_suffix(word, CLI_SPEC_SUFFIX))
-        cli_complain(cli, "'%s' is a spec, not a command: detent check %s", word, word);
+        cli_report_error(cli, "'%s' is a spec, not a command: detent check %s", word, word);
     else if (cli_has_suffix(word, CLI_WORKER_SUFFIX))
-        cli_complain(cli, "'%s' is a worker, not a command: detent check %s", word, word);
+        cli_report_error(cli, "'%s' is a worker, not a command: detent check %s", word, word);
     else if (cli_has_suffix(word, CLI_CASES_SUFFIX))
-        cli_complain(cli, "'%s' is a test file, not a command: detent test %s", word, word);
+        cli_report_error(cli, "'%s' is a test file, not a command: detent test %s", word, word);
     else if (owner)
-        cli_complain(
-            cli, "there is no command '%s'; there is 'detent %s %s', and 'detent help' lists all",
-            word, owner->name, word);
+        cli_report_error(
+            cli, "there is no command '%s'; did you mean 'detent %s %s'?", word, owner->name, word);
     else if (nearest)
-        cli_complain(cli, "there is no command '%s'; did you mean '%s'?", word, nearest->name);
+        cli_report_error(cli, "there is no command '%s'; did you mean '%s'?", word, nearest->name);
     else
-        cli_complain(cli, "there is no command '%s'; 'detent help' lists them", word);
+        cli_report_error(cli, "there is no command '%s'; 'detent help' lists them", word);
     return CLI_USAGE;
 }
 
@@ -61,7 +62,7 @@ static int run_help(struct cli *cli, const struct cli_command *command)
     return cli_command_find("help")->run(cli, &args);
 }
 
-/* A text in one object, for commands that print something which is no data by itself. */
+/* Wraps the output of a command in one object, if it is text instead of data. */
 static int run_text(struct cli *cli, const struct cli_command *command, const struct cli_args *args)
 {
     struct cli inner = *cli;
@@ -83,12 +84,12 @@ static int run_text(struct cli *cli, const struct cli_command *command, const st
     return code;
 }
 
-static bool go_to(struct cli *cli, const char *folder)
+static bool change_folder(struct cli *cli, const char *folder)
 {
     if (!folder || chdir(folder) == 0)
         return true;
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-    cli_complain(cli, "--project %s: %s", folder, strerror(errno));
+    cli_report_error(cli, "--project %s: %s", folder, strerror(errno));
     return false;
 }
 
@@ -101,8 +102,8 @@ static int run_command(struct cli *cli, const struct cli_command *command, const
     cli->command = command->name;
     r = cli_args_read(command, words, cli->allocator, &args, &error);
     if (r < 0) {
-        cli_complain(cli, "%s", error.text);
-        cli_say(cli, "'detent help %s' explains it.\n", command->name);
+        cli_report_error(cli, "%s", error.text);
+        cli_print_error(cli, "'detent help %s' explains it.\n", command->name);
         return r == DET_ERR_NO_MEMORY ? CLI_FAILURE : CLI_USAGE;
     }
     if (args.color)
@@ -110,7 +111,7 @@ static int run_command(struct cli *cli, const struct cli_command *command, const
     cli->is_json = args.wants_json;
     if (args.wants_help)
         code = run_help(cli, command);
-    else if (!go_to(cli, args.folder))
+    else if (!change_folder(cli, args.folder))
         code = CLI_NOT_FOUND;
     else if (cli->is_json && command->is_text)
         code = run_text(cli, command, &args);
@@ -120,7 +121,7 @@ static int run_command(struct cli *cli, const struct cli_command *command, const
     return code;
 }
 
-/* `detent --help` and `detent --version` are what people try first. */
+/* Also accepts `detent --help` and `detent --version`. */
 static const struct cli_command *command_of(const char *word)
 {
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
@@ -130,12 +131,13 @@ static const struct cli_command *command_of(const char *word)
     return cli_command_find(word);
 }
 
-/* What was printed must have arrived. A reader that went away knows; others are told. */
+/* Checks that all output was written. A failure is reported, unless the reader closed the pipe. */
 static int finish(struct cli *cli, int code)
 {
     bool is_lost;
     int reason;
 
+    det_assert(code >= 0 && code <= UINT8_MAX);
     cli_progress_end(cli);
     errno = 0;
     is_lost = fflush(cli->out) != 0 || ferror(cli->out) != 0;
@@ -150,9 +152,8 @@ static int finish(struct cli *cli, int code)
     return code == CLI_OK ? CLI_FAILURE : code;
 }
 
-/* What is opened gets the lowest number that is free. Where one of the three streams is closed that
- * would be its own, and what is printed would end in some file or socket of ours. These take the
- * place, and fail to be written or read as a closed one does. */
+/* Opens a placeholder for each closed standard stream. Otherwise a file or socket would get its
+ * number, and output would be written there. Using a placeholder fails as using a closed one. */
 static void hold_streams(void)
 {
     for (int i = 0; i < 3; i++) {
@@ -168,7 +169,7 @@ int main(int argc, char **argv)
 
     hold_streams();
     det_descriptors_raise();
-    /* For the width of characters only; numbers and messages stay as they are. */
+    /* For the width of characters only. */
     setlocale(LC_CTYPE, "C.UTF-8"); /* NOLINT(concurrency-mt-unsafe): the first thing we do */
     cli_catch_signals();
     cli_init(&cli);

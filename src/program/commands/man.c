@@ -6,7 +6,7 @@
 
 #include "terminal/command.h"
 
-/* Text with what roff would take for a request or an escape made harmless. */
+/* Prints text, quoting requests and escapes of roff. */
 static void put_text(struct cli *cli, const char *text)
 {
     bool at_line_start = true;
@@ -46,7 +46,7 @@ static void put_command(struct cli *cli, const struct cli_command *command)
         put_option(cli, o);
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int run_command(struct cli *cli, const struct cli_args *args)
 {
     const struct cli_command *command;
 
@@ -69,7 +69,7 @@ static int run(struct cli *cli, const struct cli_args *args)
         ".SH EXIT STATUS\n0 ok, 1 failure, 2 usage or invalid definition, 3 not found, "
         "4 conflict, 5 timeout, 6 refused, 130 interrupted.\n"
         ".SH ENVIRONMENT\n.TP\n\\fBNO_COLOR\\fR\nif set and not empty, no color is used unless "
-        "\\-\\-color says so.\n");
+        "\\-\\-color requests it.\n");
     return CLI_OK;
 }
 
@@ -81,5 +81,5 @@ const struct cli_command cli_command_man = {
     .operand = { .form = "" },
     .is_hidden = true,
     .is_text = true,
-    .run = run,
+    .run = run_command,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* migrate.c - `detent migrate`: what serving a changed definition would do to what is stored, and
- * new names for it. */
+/* migrate.c - `detent migrate`: applies a changed definition to a store: checks that it strands no
+ * instance, then renames what is stored. */
 #include "base/text.h"
 #include "transfer/evolve.h"
 #include "json/writer.h"
@@ -14,11 +14,8 @@ enum {
 };
 
 static const struct cli_option option_table[] = {
-    [OPTION_RENAMES] = EVOLVE_OPTION_STATES,
-    EVOLVE_OPTION_EVENTS,
-    EVOLVE_OPTION_EFFECTS,
-    EVOLVE_OPTION_TIMERS,
-    [OPTION_DRY_RUN] = { "dry-run", 'n', NULL, NULL, "only say what it would do" },
+    EVOLVE_OPTIONS,
+    [OPTION_DRY_RUN] = { "dry-run", 'n', NULL, NULL, "only report what it would do" },
     [OPTION_STORE] = STORE_OPTION_URL,
     { NULL, 0, NULL, NULL, NULL },
 };
@@ -26,7 +23,7 @@ static const struct cli_option option_table[] = {
 struct migration {
     struct evolve evolve;
     bool is_dry;
-    uint64_t rows; /* that were changed */
+    uint64_t rows; /* changed */
 };
 
 static const enum det_hazard_kind users[] = {
@@ -77,7 +74,7 @@ static void print_summary(struct migration *migration)
 
     if (!cli->is_json) {
         if (!is_fine)
-            cli_say_in(
+            cli_print_error_in(
                 cli, CLI_RED,
                 "%s: not possible: the marked names are not in the new definition. Map renamed "
                 "ones "
@@ -85,9 +82,10 @@ static void print_summary(struct migration *migration)
                 "on first ('detent list' shows them)\n",
                 evolve->new->name);
         else if (migration->is_dry)
-            cli_say_in(cli, CLI_GREEN, "%s: possible; nothing was changed\n", evolve->new->name);
+            cli_print_error_in(
+                cli, CLI_GREEN, "%s: possible; nothing was changed\n", evolve->new->name);
         else
-            cli_say_in(
+            cli_print_error_in(
                 cli, CLI_GREEN, "%s: version %u is in the store, %llu row%s changed\n",
                 evolve->new->name, evolve->new->version, (unsigned long long)migration->rows,
                 det_plural(migration->rows));
@@ -106,12 +104,12 @@ static void print_summary(struct migration *migration)
     det_json_writer_deinit(&json);
 }
 
-/* Looks with a store that is open for reading, so that nobody is disturbed before it is known that
- * it can be done. */
-static int look(struct cli *cli, const struct evolve_wish *wish, struct migration *migration)
+/* Checks with a store opened for reading, so that an impossible migration interrupts no process. */
+static int check_migration(
+    struct cli *cli, const struct evolve_request *request, struct migration *migration)
 {
     struct evolve *evolve = &migration->evolve;
-    int code = evolve_open(cli, wish, evolve);
+    int code = evolve_open(cli, request, evolve);
 
     if (code == CLI_OK)
         code = evolve_compare(evolve);
@@ -125,10 +123,11 @@ static int look(struct cli *cli, const struct evolve_wish *wish, struct migratio
     return CLI_OK;
 }
 
-/* The store judges the definition once more, in the transaction. */
-static int carry_out(struct cli *cli, const struct evolve_wish *wish, struct migration *migration)
+/* The store checks the definition again, in the transaction. */
+static int apply_migration(
+    struct cli *cli, const struct evolve_request *request, struct migration *migration)
 {
-    struct evolve_wish writing = *wish;
+    struct evolve_request writing = *request;
     struct det_error error = { 0 };
     struct evolve evolve;
     const struct det_store_ops *ops;
@@ -139,7 +138,7 @@ static int carry_out(struct cli *cli, const struct evolve_wish *wish, struct mig
     ops = evolve.store.ops;
     if (code == CLI_OK && evolve.rename_count && !ops->migrate)
         r = det_error_set(
-            &error, DET_ERR_UNSUPPORTED, "%s cannot rename what is stored", evolve.store.url);
+            &error, DET_ERR_UNSUPPORTED, "%s does not support renaming", evolve.store.url);
     else if (code == CLI_OK && evolve.rename_count)
         r = ops->migrate(
             evolve.store.store, evolve.new, evolve.renames, evolve.rename_count, &migration->rows,
@@ -147,24 +146,24 @@ static int carry_out(struct cli *cli, const struct evolve_wish *wish, struct mig
     else if (code == CLI_OK)
         r = ops->serve(evolve.store.store, evolve.new, &error);
     if (code == CLI_OK && r < 0)
-        code = cli_store_complain(&evolve.store, r, &error);
+        code = cli_report_store_error(&evolve.store, r, &error);
     evolve_close(&evolve);
     return code;
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    const struct evolve_wish wish = {
+    const struct evolve_request request = {
         .new_path = args->operands[0],
         .url = args->values[OPTION_STORE],
         .needs_store = true,
         .renames = &args->values[OPTION_RENAMES],
     };
     struct migration migration = { .is_dry = args->values[OPTION_DRY_RUN] != NULL };
-    int code = look(cli, &wish, &migration);
+    int code = check_migration(cli, &request, &migration);
 
     if (code == CLI_OK && migration.evolve.stranded == 0 && !migration.is_dry)
-        code = carry_out(cli, &wish, &migration);
+        code = apply_migration(cli, &request, &migration);
     if (code == CLI_OK) {
         print_summary(&migration);
         code = migration.evolve.stranded > 0 ? CLI_FAILURE : CLI_OK;
@@ -176,16 +175,12 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_migrate;
 const struct cli_command cli_command_migrate = {
     .name = "migrate",
-    .summary = "bring a changed definition to the instances in a store",
-    .about = "Compares the definition with the one that the store has, counts what would have no "
-             "place in\n"
-             "it, and, if there is nothing, gives what is stored its new names in one transaction "
-             "and keeps\n"
-             "the definition. Recorded events stay as they are; the store knows them by both "
-             "names. Stop\n"
-             "the program that serves the machine before. Exits 1, and changes nothing, when "
-             "something\n"
-             "would be stranded.",
+    .summary = "apply a changed definition to the instances in a store",
+    .about = "Compares the definition with that of the store and counts what it would strand. If\n"
+             "it strands nothing, renames what is stored in one transaction and stores the\n"
+             "definition. Recorded events stay as they are; the store knows them by both names.\n"
+             "Stop the program that serves the machine first. Exits with 1, and changes nothing,\n"
+             "if something would be stranded.",
     .operand = { .form = "NEW.fsm", .least = 1, .most = 1, .suffix = ".fsm" },
     .options = option_table,
     .run = run_command,

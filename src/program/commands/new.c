@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* new.c - `detent new`: a folder with a machine that passes check and test at once. */
+/* new.c - `detent new`: creates a folder with a machine that passes check and test. */
 #include <ctype.h>
 #include <errno.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 
 #include <detent/tool/spec.h>
 
+#include "base/assert.h"
 #include "base/buffer.h"
 #include "base/text.h"
 #include "codegen/project_files.h"
@@ -17,24 +18,23 @@
 #include "terminal/input.h"
 #include "terminal/report.h"
 
-/* What there is to start from. A new one is the one that its name is, and else a job. */
+/* The templates. The default is the template of the same name, else a job. */
 #define JOB       "job"
 #define ORDER     "order"
 #define TEMPLATES JOB " " ORDER
 
-/* Longer names make no readable C. */
+/* Longer names make unreadable C. */
 #define NAME_MAX_HERE 64
 
 enum { OPTION_C, OPTION_FROM };
 
 static const struct cli_option option_table[] = {
-    [OPTION_C] = { "c", 0, NULL, NULL, "with a C program around it, and its Makefile" },
+    [OPTION_C] = { "c", 0, NULL, NULL, "with a C program and a Makefile instead of detent.yaml" },
     [OPTION_FROM] = { "from", 0, "MACHINE", TEMPLATES,
                       "start from a job, or from an order that is paid by card" },
     { NULL, 0, NULL, NULL, NULL },
 };
 
-/* What is written where. */
 struct plan {
     const char *name;
     const struct cli_new_file *files;
@@ -49,7 +49,7 @@ static bool is_name(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == size;
 }
 
-/* A letter of the name in the form that is wanted. */
+/* Converts a letter of the name to the form of a placeholder. */
 static char to_form(char c, char form)
 {
     if (form == '_')
@@ -60,9 +60,10 @@ static char to_form(char c, char form)
     return c;
 }
 
-/* The text of a file with the name put in: @n@ as it is, @N@ in capitals, @_@ as so many spaces. */
+/* Expands a template: @n@ is the name, @N@ the name in capitals, @_@ as many spaces. */
 static void expand(struct det_buffer *buffer, const char *template, const char *name)
 {
+    det_assert(is_name(name));
     for (; *template; template ++) {
         char form = template[1];
 
@@ -94,27 +95,28 @@ static bool is_wanted(const struct plan *plan, const struct cli_new_file *file)
     return file->kind == CLI_NEW_ALWAYS || (file->kind == CLI_NEW_C) == plan->with_c;
 }
 
-static void complain_there(struct cli *cli, const char *path, size_t *count)
+static void report_existing(struct cli *cli, const char *path, size_t *count)
 {
     if (cli->is_json)
         cli_report_file(cli, path, "there", false);
     else
-        cli_complain(cli, "%s is already there", path);
+        cli_report_error(cli, "%s already exists", path);
     ++*count;
 }
 
-static void say_what_to_do(struct cli *cli, const struct plan *plan)
+static void print_what_to_do(struct cli *cli, const struct plan *plan)
 {
     const char *name = plan->name;
     char path[DET_PATH_MAX];
 
-    cli_complain(cli, "nothing was written: choose another name, or move %s away", name);
+    cli_report_error(cli, "nothing was written: choose another name, or move %s away", name);
     snprintf(path, sizeof path, "%s/%s" CLI_SPEC_SUFFIX, name, name);
     if (plan->with_c && cli_is_there(path))
-        cli_say(cli, "'detent gen c %s -o %s' makes C of the machine that is there.\n", path, name);
+        cli_print_error(
+            cli, "'detent gen c %s -o %s' generates C for the existing machine.\n", path, name);
 }
 
-/* Nothing is written unless everything can be. */
+/* Nothing is written unless everything can be written. */
 static int check_free(struct cli *cli, const struct plan *plan)
 {
     struct stat status;
@@ -122,7 +124,8 @@ static int check_free(struct cli *cli, const struct plan *plan)
     size_t count = 0;
 
     if (lstat(plan->name, &status) == 0 && !S_ISDIR(status.st_mode)) {
-        cli_complain(cli, "%s is already there, and is no folder: choose another name", plan->name);
+        cli_report_error(
+            cli, "%s already exists and is not a folder: choose another name", plan->name);
         return CLI_CONFLICT;
     }
     for (const struct cli_new_file *file = plan->files; file->path; file++) {
@@ -131,10 +134,10 @@ static int check_free(struct cli *cli, const struct plan *plan)
         if (!file_path(cli, plan->name, file->path, path))
             return cli_no_memory(cli);
         if (lstat(path, &status) == 0)
-            complain_there(cli, path, &count);
+            report_existing(cli, path, &count);
     }
     if (count)
-        say_what_to_do(cli, plan);
+        print_what_to_do(cli, plan);
     return count ? CLI_CONFLICT : CLI_OK;
 }
 
@@ -157,7 +160,7 @@ static int write_file(struct cli *cli, const char *name, const struct cli_new_fi
     return code;
 }
 
-/* A name may be a word of C, or clash with something: the reader of specs knows. */
+/* The parser of specs finds names that are keywords of C or clash with another name. */
 static int check_spec(struct cli *cli, const struct plan *plan)
 {
     struct det_spec_options options = { .allocator = cli->allocator };
@@ -171,7 +174,8 @@ static int check_spec(struct cli *cli, const struct plan *plan)
         det_spec_read(plan->name, buffer.data, buffer.size, &options, &spec) < 0) {
         code = cli_no_memory(cli);
     } else if (!det_spec_machine(spec)) {
-        cli_complain(cli, "'%s' cannot be the name of a machine: it is a word of C", plan->name);
+        cli_report_error(
+            cli, "'%s' cannot be the name of a machine: it is a keyword of C", plan->name);
         code = CLI_USAGE;
     }
     det_spec_close(spec);
@@ -186,7 +190,7 @@ static int write_files(struct cli *cli, const struct plan *plan)
 
     if (mkdir(plan->name, 0777) < 0 && errno != EEXIST) {
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-        cli_complain(cli, "cannot make the folder %s: %s", plan->name, strerror(errno));
+        cli_report_error(cli, "cannot create the folder %s: %s", plan->name, strerror(errno));
         return CLI_FAILURE;
     }
     for (const struct cli_new_file *file = plan->files; file->path && code == CLI_OK; file++) {
@@ -194,18 +198,18 @@ static int write_files(struct cli *cli, const struct plan *plan)
             code = write_file(cli, plan->name, file);
     }
     if (code == CLI_OK && !cli->is_json)
-        cli_say(cli, "Next: cd %s && %s\n", plan->name, next);
+        cli_print_error(cli, "Next: cd %s && %s\n", plan->name, next);
     return code;
 }
 
-/* There is C around a job only. */
+/* Only the job template has a C program. */
 static int choose(struct cli *cli, const struct cli_args *args, struct plan *ret)
 {
     const char *name = args->operands[0], *from = args->values[OPTION_FROM];
     bool with_c = args->values[OPTION_C] != NULL;
 
     if (with_c && from && strcmp(from, JOB) != 0) {
-        cli_complain(cli, "--c is for a job: there is no C from %s", from);
+        cli_report_error(cli, "--c needs --from job: %s has no C program", from);
         return CLI_USAGE;
     }
     if (!from)
@@ -218,17 +222,17 @@ static int choose(struct cli *cli, const struct cli_args *args, struct plan *ret
     return CLI_OK;
 }
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int run_command(struct cli *cli, const struct cli_args *args)
 {
     const char *name = args->operands[0];
     struct plan plan;
     int code;
 
     if (!is_name(name)) {
-        cli_complain(
+        cli_report_error(
             cli,
-            "'%s' cannot be the name of a machine: small letters, digits and _, a letter first, "
-            "at most %d",
+            "'%s' cannot be the name of a machine: use lowercase letters, digits and _, a letter "
+            "first, at most %d",
             name, NAME_MAX_HERE);
         return CLI_USAGE;
     }
@@ -243,16 +247,15 @@ static int run(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_new;
 const struct cli_command cli_command_new = {
     .name = "new",
-    .summary = "write a new machine with its tests",
-    .about =
-        "Makes a folder NAME with NAME.fsm, NAME.test.yaml, README.md, and a detent.yaml with\n"
-        "which 'detent up' serves it; the README says what to try. 'detent new order' is an\n"
-        "order that is paid by card, every other name a job that may fail; --from chooses.\n"
-        "With --c there is no detent.yaml, but a C program around a job, its test in virtual\n"
-        "time, and a Makefile that uses pkg-config ('make run', 'make test'). Files that are\n"
-        "there are never overwritten. The result passes 'detent check' and 'detent test' as\n"
-        "it is.",
+    .summary = "create a machine with its tests",
+    .about = "Creates a folder NAME with NAME.fsm, NAME.test.yaml, README.md, and a detent.yaml\n"
+             "with which 'detent up' serves the machine; start with the README. The template is\n"
+             "an order that is paid by card for 'detent new order', and a job that may fail for\n"
+             "every other name; --from selects one. With --c it writes, instead of detent.yaml,\n"
+             "a C program around a job, its test in virtual time, and a Makefile that uses\n"
+             "pkg-config ('make run', 'make test'). Existing files are never overwritten. The\n"
+             "result passes 'detent check' and 'detent test' unchanged.",
     .operand = { .form = "NAME", .least = 1, .most = 1 },
     .options = option_table,
-    .run = run,
+    .run = run_command,
 };

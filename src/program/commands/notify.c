@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* notify.c - `detent notify`: tells the supervisor of a script that it is ready, or how it does. */
+/* notify.c - `detent notify`: reports to the supervisor that a script is ready, or its status. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -16,11 +16,11 @@
 enum { OPTION_READY };
 
 static const struct cli_option option_table[] = {
-    [OPTION_READY] = { "ready", 0, NULL, NULL, "it is ready to be used" },
+    [OPTION_READY] = { "ready", 0, NULL, NULL, "report that the script is ready" },
     { NULL, 0, NULL, NULL, NULL },
 };
 
-/* A name that begins with @ has no file: its first byte is 0 then. */
+/* A name that begins with @ is an abstract address: its first byte is 0. */
 static bool read_address(const char *name, struct sockaddr_un *ret, socklen_t *ret_size)
 {
     size_t size = strlen(name);
@@ -43,7 +43,7 @@ static int send_message(struct cli *cli, const char *name, const struct det_buff
     int descriptor;
 
     if (!read_address(name, &address, &size)) {
-        cli_complain(cli, "NOTIFY_SOCKET is no name of a socket: '%s'", name);
+        cli_report_error(cli, "NOTIFY_SOCKET is not the name of a socket: '%s'", name);
         return CLI_FAILURE;
     }
     descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -53,7 +53,7 @@ static int send_message(struct cli *cli, const char *name, const struct det_buff
                                  (const struct sockaddr *)&address, size);
     if (count < 0)
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-        cli_complain(cli, "cannot reach NOTIFY_SOCKET: %s", strerror(errno));
+        cli_report_error(cli, "cannot reach NOTIFY_SOCKET: %s", strerror(errno));
     if (descriptor >= 0)
         close(descriptor);
     return count < 0 ? CLI_FAILURE : CLI_OK;
@@ -61,7 +61,7 @@ static int send_message(struct cli *cli, const char *name, const struct det_buff
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets the environment */
     const char *name = getenv("NOTIFY_SOCKET");
     const char *status = args->operand_count ? args->operands[0] : NULL;
     bool is_ready = args->values[OPTION_READY] != NULL;
@@ -69,16 +69,15 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     int code;
 
     if (!is_ready && !status) {
-        cli_complain(cli, "there is nothing to tell: --ready, or a text");
+        cli_report_error(cli, "nothing to report: give --ready or a text");
         return CLI_USAGE;
     }
     if (status && strchr(status, '\n')) {
-        cli_complain(cli, "the text is one line");
+        cli_report_error(cli, "the text must be one line");
         return CLI_USAGE;
     }
     if (!name || !*name) {
-        cli_complain(
-            cli, "nobody listens: NOTIFY_SOCKET is not set; a task that is `ready: notify` has it");
+        cli_report_error(cli, "NOTIFY_SOCKET is not set; it is set for tasks with `ready: notify`");
         return CLI_NOT_FOUND;
     }
     det_buffer_init(&message, cli->allocator);
@@ -95,9 +94,9 @@ extern const struct cli_command cli_command_notify;
 const struct cli_command cli_command_notify = {
     .name = "notify",
     .summary = "report to the supervisor that this script is ready",
-    .about =
-        "For scripts that are tasks with `ready: notify`: sends READY=1, a status or both to the\n"
-        "socket that NOTIFY_SOCKET names, as programs do that know the protocol themselves.",
+    .about = "For scripts that are tasks with `ready: notify`: sends READY=1, a status or both\n"
+             "to the socket in NOTIFY_SOCKET, like programs that implement the protocol\n"
+             "themselves.",
     .operand = { .form = "[TEXT]", .least = 0, .most = 1 },
     .options = option_table,
     .run = run_command,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* notify_test.c - what a script tells by `detent notify`, and to whom. */
+/* notify_test.c - notifications of scripts by `detent notify`. */
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -46,17 +46,17 @@ static int notify(struct fixture *fixture, const char *socket_name, bool is_read
     return cli_command_notify.run(&fixture->cli, &args);
 }
 
-static void assert_heard(int descriptor, const char *text)
+static void assert_received(int descriptor, const char *text)
 {
-    char heard[256];
-    ssize_t size = recv(descriptor, heard, sizeof heard - 1, 0);
+    char received[256];
+    ssize_t size = recv(descriptor, received, sizeof received - 1, 0);
 
     assert_true(size >= 0);
-    heard[size] = '\0';
-    assert_string_equal(heard, text);
+    received[size] = '\0';
+    assert_string_equal(received, text);
 }
 
-static void a_socket_with_a_file_is_told(void **state)
+static void notify_sends_to_a_socket_path(void **state)
 {
     struct fixture *fixture = *state;
     char path[512];
@@ -65,13 +65,13 @@ static void a_socket_with_a_file_is_told(void **state)
     snprintf(path, sizeof path, "%s", path_of(fixture, "socket"));
     descriptor = listen_at(path, strlen(path));
     assert_int_equal(notify(fixture, path, true, NULL), CLI_OK);
-    assert_heard(descriptor, "READY=1\n");
+    assert_received(descriptor, "READY=1\n");
     assert_int_equal(notify(fixture, path, false, "warm"), CLI_OK);
-    assert_heard(descriptor, "STATUS=warm\n");
+    assert_received(descriptor, "STATUS=warm\n");
     close(descriptor);
 }
 
-static void a_socket_without_a_file_is_told(void **state)
+static void notify_sends_to_an_abstract_socket(void **state)
 {
     struct fixture *fixture = *state;
     char name[64];
@@ -83,11 +83,11 @@ static void a_socket_without_a_file_is_told(void **state)
     bound[0] = '\0';
     descriptor = listen_at(bound, (size_t)size);
     assert_int_equal(notify(fixture, name, true, "warm"), CLI_OK);
-    assert_heard(descriptor, "READY=1\nSTATUS=warm\n");
+    assert_received(descriptor, "READY=1\nSTATUS=warm\n");
     close(descriptor);
 }
 
-static void what_is_wrong_is_told(void **state)
+static void invalid_input_is_reported(void **state)
 {
     struct fixture *fixture = *state;
     char name[200];
@@ -117,7 +117,7 @@ static int notify_once(struct det_test_memory *memory, void *argument)
     return memory->failed ? DET_ERR_NO_MEMORY : 0;
 }
 
-static void without_memory_it_fails(void **state)
+static void notify_survives_every_failed_allocation(void **state)
 {
     det_test_each_failure(notify_once, *state);
 }
@@ -125,10 +125,10 @@ static void without_memory_it_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_socket_with_a_file_is_told),
-        TEST(a_socket_without_a_file_is_told),
-        TEST(what_is_wrong_is_told),
-        TEST(without_memory_it_fails),
+        TEST(notify_sends_to_a_socket_path),
+        TEST(notify_sends_to_an_abstract_socket),
+        TEST(invalid_input_is_reported),
+        TEST(notify_survives_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

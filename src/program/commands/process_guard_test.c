@@ -48,7 +48,7 @@ pid_t count_fork(void)
     return number;
 }
 
-static void while_no_guard_can_be_started_it_is_tried_again_and_told_once(void **state)
+static void while_no_guard_can_be_started_it_is_retried_and_reported_once(void **state)
 {
     struct fixture *fixture = *state;
     char path[512], text[9000], *printed = NULL, *found;
@@ -70,17 +70,17 @@ static void while_no_guard_can_be_started_it_is_tried_again_and_told_once(void *
     assert_int_equal(cli_command_up.run(&cli, &args), CLI_OK);
     fclose(cli.out);
     assert_int_equal(forks, FORK_AGAIN);
-    found = strstr(printed, "another cannot be started: ");
+    found = strstr(printed, "cannot be restarted: ");
     assert_non_null(found);
-    assert_null(strstr(found + 1, "another cannot be started"));
-    assert_non_null(strstr(found, "was killed; another runs"));
+    assert_null(strstr(found + 1, "cannot be restarted"));
+    assert_non_null(strstr(found, "was killed; a new one is running"));
     free(printed);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(while_no_guard_can_be_started_it_is_tried_again_and_told_once),
+        TEST(while_no_guard_can_be_started_it_is_retried_and_reported_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

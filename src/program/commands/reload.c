@@ -1,78 +1,82 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* reload.c - `detent reload`: asks a detent that runs to read its file again. */
-#include "daemon/reload.h"
-
+/* reload.c - `detent reload`: makes the running daemon read its detent.yaml again. */
 #include "client/remote.h"
+#include "daemon/reload_outcome.h"
 #include "inspect/print_tasks.h"
 #include "terminal/command.h"
+#include "terminal/input.h"
 
-/* Machines are closed and opened again in it. */
+/* A reload may close and open machines. */
 #define PATIENCE (60 * DET_SECOND)
 
 enum { OPTION_PLAN, OPTION_PROJECT };
 
 static const struct cli_option option_table[] = {
-    [OPTION_PLAN] = { "plan", 'n', NULL, NULL, "only say what would be done" },
+    [OPTION_PLAN] = { "plan", 'n', NULL, NULL, "only report what would be done" },
     [OPTION_PROJECT] = REMOTE_OPTION_PROJECT,
     { NULL, 0, NULL, NULL, NULL },
 };
 
-static void print_items(struct cli *cli, const json_t *answer, bool is_plan)
+static void print_items(struct cli *cli, const struct det_json_value *answer, bool is_plan)
 {
-    const json_t *items = json_object_get(answer, "items");
-    json_t *item;
-    size_t i;
+    const struct det_json_value *items = det_json_get(answer, "items");
 
-    json_array_foreach(items, i, item)
-    {
+    DET_JSON_EACH (item, items) {
         const char *name = show_text(item, "name");
-        bool needs_restart = json_is_true(json_object_get(item, "needs_restart"));
 
         cli_print(
             cli, "%s%s%s: %s%s\n", show_text(item, "what"), *name ? " " : "", name,
-            show_text(item, "change"), needs_restart ? "; needs a restart" : "");
+            show_text(item, "change"),
+            det_json_get_bool(item, "needs_restart") ? "; needs a restart" : "");
     }
-    if (json_array_size(items) == 0)
-        cli_say(cli, "Nothing has changed.\n");
+    if (!det_json_first(items))
+        cli_print_error(cli, "No changes.\n");
     else if (is_plan)
-        cli_say(cli, "Nothing was done: this is the plan.\n");
+        cli_print_error(cli, "Nothing was changed: this is the plan.\n");
 }
 
-static int print_answer(struct cli *cli, json_t *answer, bool is_plan)
+/* A daemon of an older version answers without `outcome`. */
+static enum reload_outcome outcome_of(const struct det_json_value *answer)
 {
-    bool is_right = json_is_true(json_object_get(answer, "is_right"));
+    if (det_json_get(answer, "outcome"))
+        return reload_outcome_of(show_text(answer, "outcome"));
+    if (det_json_get_bool(answer, "is_right"))
+        return RELOAD_DONE;
+    return det_json_get_bool(answer, "is_applied") ? RELOAD_PARTIAL : RELOAD_INVALID;
+}
 
-    if (cli->is_json)
-        cli_json(cli, json_incref(answer));
-    else if (is_right)
+static int print_answer(struct cli *cli, const struct det_json_value *answer, bool is_plan)
+{
+    enum reload_outcome outcome = outcome_of(answer);
+
+    if (cli->is_json) {
+        cli_print_value(cli, answer);
+    } else if (outcome == RELOAD_DONE) {
         print_items(cli, answer, is_plan);
-    else
-        cli_say(cli, "%s", show_text(answer, "text"));
-    if (!is_right && !cli->is_json)
-        cli_complain(
-            cli, json_is_true(json_object_get(answer, "is_applied"))
-                     ? "not all of it was taken over"
-                     : "nothing has changed: the file is not right, or not safe to go on with");
-    return is_right ? CLI_OK : CLI_USAGE;
+    } else {
+        cli_print_error(cli, "%s", show_text(answer, "text"));
+        cli_report_error(cli, "%s", reload_outcome_sentence(outcome));
+    }
+    return cli_exit_of_request(reload_outcome_error(outcome));
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
     bool is_plan = args->values[OPTION_PLAN] != NULL;
-    struct det_error error = { 0 };
+    const struct det_json_value *answer = NULL;
+    struct det_json_writer body;
     struct remote remote;
-    json_t *answer = NULL;
-    int code = remote_open(cli, args->values[OPTION_PROJECT], &remote), r;
+    int code = remote_open(cli, args->values[OPTION_PROJECT], &remote);
 
     if (code != CLI_OK)
         return code;
-    r = daemon_client_call(
-        remote.client, "POST", "/v1/reload", json_pack("{s:b}", "plan", is_plan), PATIENCE, &answer,
-        &error);
-    code = r < 0 ? remote_complain(&remote, r, &error) : print_answer(cli, answer, is_plan);
-    json_decref(answer);
+    body = daemon_body(remote.client);
+    det_json_bool(&body, "plan", is_plan);
+    code = remote_call(&remote, "POST", "/v1/reload", &body, PATIENCE, &answer);
+    if (code == CLI_OK)
+        code = print_answer(cli, answer, is_plan);
     remote_close(&remote);
     return code;
 }
@@ -80,18 +84,13 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_reload;
 const struct cli_command cli_command_reload = {
     .name = "reload",
-    .summary = "let a detent that is up read its file again",
-    .about =
-        "The file and all that it names are read and checked first: what is wrong with it is told, "
-        "and\n"
-        "nothing changes. Then tasks that were added begin, those that were removed stop, those "
-        "that\n"
-        "were changed are stopped and begin anew by their new lines; slots get their new size; "
-        "machines,\n"
-        "effects and the settings of the HTTP API are taken over within a fraction of a second. A\n"
-        "definition that would strand instances is refused. What needs a restart is told. SIGHUP "
-        "does\n"
-        "the same.",
+    .summary = "apply a changed detent.yaml to the running daemon",
+    .about = "Reads and checks the file and all that it names first; if they have errors, it\n"
+             "reports them and changes nothing. Then added tasks start, removed tasks stop, and\n"
+             "changed tasks are restarted with their new settings; slots get their new size;\n"
+             "changes of machines, effects and the HTTP API are applied within a fraction of a\n"
+             "second. A definition that would strand instances is refused. Changes that need a\n"
+             "restart of the daemon are reported. SIGHUP does the same.",
     .operand = { .form = "", .least = 0, .most = 0 },
     .options = option_table,
     .run = run_command,

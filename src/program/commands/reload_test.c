@@ -15,8 +15,10 @@
 #include "base/memory.h"
 #include "client/daemon_client.h"
 #include "daemon/machines.h"
+#include "daemon/project_internal.h"
 #include "daemon/reload.h"
-#include "daemon/verbs.h"
+#include "daemon/reload_plan.h"
+#include "daemon/run.h"
 #include "terminal/command.h"
 #include "terminal/folder_test.h"
 
@@ -40,6 +42,7 @@ struct stage {
     struct up_options options;
     char path[512];
     struct up up;
+    struct up_project project;
 };
 
 static void open_stage(struct stage *stage, struct fixture *fixture, const char *yaml)
@@ -53,23 +56,13 @@ static void open_stage(struct stage *stage, struct fixture *fixture, const char 
     up->cli = up->output.outer = &fixture->cli;
     stage->options.front = &api_front;
     up->options = &stage->options;
-    assert_int_equal(config_project_open(up->cli, stage->path, true, &up->file), CLI_OK);
-    assert_int_equal(up_select(up), CLI_OK);
-    assert_int_equal(up_settle(up), CLI_OK);
-}
-
-static void free_known(struct up *up)
-{
-    size_t count = up->file.config.task_count + 1;
-
-    DET_DELETE_ARRAY(up->cli->allocator, up->is_selected, count);
-    DET_DELETE_ARRAY(up->cli->allocator, up->known, count);
+    up->project = &stage->project;
+    assert_int_equal(up_project_init(up->cli, up->options, up->project), CLI_OK);
 }
 
 static void close_stage(struct stage *stage)
 {
-    free_known(&stage->up);
-    config_file_close(stage->up.cli, &stage->up.file);
+    up_project_deinit(stage->up.cli, stage->up.project);
 }
 
 /* "group g changed!": one after the other; those that wait for a restart end with a mark. */
@@ -98,7 +91,7 @@ static void expect_plan(struct stage *stage, const char *yaml, const char *items
     reload_close(&reload);
 }
 
-static void what_is_written_otherwise_is_told_with_what_it_waits_for(void **state)
+static void plan_lists_changes_and_what_they_require(void **state)
 {
     struct stage stage;
 
@@ -122,7 +115,7 @@ static void what_is_written_otherwise_is_told_with_what_it_waits_for(void **stat
 }
 
 /* Lists that hold the same words in another order of depth. */
-static void what_is_nested_otherwise_is_not_the_same(void **state)
+static void plan_compares_the_nesting_of_lists(void **state)
 {
     struct stage stage;
 
@@ -133,7 +126,7 @@ static void what_is_nested_otherwise_is_not_the_same(void **state)
 }
 
 /* As after a reload: the file that was read is that which is compared with, but for what stands. */
-static void what_waits_for_a_restart_is_compared_with_what_runs(void **state)
+static void plan_compares_pending_restarts_with_what_runs(void **state)
 {
     static const struct reload_item group = { .subject = "group",
                                               .name = "g",
@@ -143,7 +136,7 @@ static void what_waits_for_a_restart_is_compared_with_what_runs(void **state)
 
     open_stage(&stage, *state, FILE_HEAD TASK_LINE "limits: {tasks: 100}\n");
     limits.next = (struct reload_item[]){ group };
-    stage.up.standing = &limits;
+    stage.up.earlier.standing = &limits;
     expect_plan(&stage, FILE_HEAD TASK_LINE "limits: {tasks: 100}\n", "limits added!");
     expect_plan(&stage, FILE_HEAD TASK_LINE, "");
     expect_plan(&stage, FILE_HEAD TASK_LINE "groups: {g: {}}\n", "group g added");
@@ -175,7 +168,7 @@ static void a_plan_without_memory_is_refused(void **state)
     struct stage stage;
 
     open_stage(&stage, *state, FILE_HEAD TASK_LINE "slots: {s: {}}\n");
-    stage.up.standing = &limits;
+    stage.up.earlier.standing = &limits;
     put_text(*state, "detent.yaml", FILE_HEAD "tasks: {b: {run: sleep 1}}\nhttp: {rate: 7}\n");
     det_test_each_failure(plan_once, &stage);
     close_stage(&stage);
@@ -183,25 +176,12 @@ static void a_plan_without_memory_is_refused(void **state)
 
 /* Plans that need a store which may be away. */
 
-static char refusal[256];
-
-static void keep_refusal(struct socket_call *call, const char *key, json_t *value_take)
+static void ignore_end(struct up_request *request)
 {
-    (void)call;
-    if (strcmp(key, "error") == 0)
-        snprintf(
-            refusal, sizeof refusal, "%s: %s",
-            json_string_value(json_object_get(value_take, "code")),
-            json_string_value(json_object_get(value_take, "text")));
-    json_decref(value_take);
+    (void)request;
 }
 
-static void ignore_release(struct socket_call *call)
-{
-    (void)call;
-}
-
-static bool is_not_away(struct det_store *store, char *ret_text, size_t size)
+static bool is_reachable(struct det_store *store, char *ret_text, size_t size)
 {
     (void)store;
     (void)ret_text;
@@ -211,15 +191,14 @@ static bool is_not_away(struct det_store *store, char *ret_text, size_t size)
 
 static void a_plan_that_needs_the_store_is_refused_while_it_stops(void **state)
 {
-    static const struct socket_call_ops call_ops = { .put = keep_refusal,
-                                                     .release = ignore_release };
-    static const struct det_store_ops store_ops = { .is_away = is_not_away };
+    static const struct up_request_ops request_ops = { .finished = ignore_end };
+    static const struct det_store_ops store_ops = { .is_unreachable = is_reachable };
     struct det_store store = { .ops = &store_ops };
     struct det_machine *served;
     struct up_machines machines = { .address = "postgres://nowhere", .served = &served };
-    struct socket_call call = { .ops = &call_ops };
-    struct socket_request request = { .verb = "reload",
-                                      .arguments = json_pack("{s:b}", "plan", 1) };
+    struct up_reload_order order = { .is_plan = true };
+    struct det_json_writer json;
+    struct up_request request = { .ops = &request_ops, .json = &json };
     struct stage *stage = calloc(1, sizeof *stage);
     struct det_spec *spec;
     char text[512];
@@ -231,15 +210,24 @@ static void a_plan_that_needs_the_store_is_refused_while_it_stops(void **state)
     served = det_spec_machine(spec);
     stage->up.machines = &machines;
     stage->up.shared = &store;
-    stage->up.state = UP_DRAINING;
+    assert_int_equal(det_loop_open(NULL, NULL, &stage->up.loop), 0);
+    assert_int_equal(up_life_open(&stage->up, &up_daemon_life), 0);
+    up_begin(&stage->up);
+    up_set_draining(&stage->up);
     snprintf(text, sizeof text, "%sEVENT(TOCK, tock)\nSTAY(RUNS, TOCK)\n", spec_text);
     put_text(*state, "clock.fsm", text);
-    refusal[0] = '\0';
-    up_run_reload(&stage->up, &request, &call);
-    assert_string_equal(refusal, "BUSY: detent is shutting down; retry later");
+    det_list_init(&stage->up.requests);
+    det_json_writer_init(&json, NULL);
+    up_request_open(&stage->up, &request);
+    up_order_reload(&stage->up, &request, &order);
+    assert_int_equal(request.error.code, DET_ERR_BUSY);
+    assert_string_equal(request.error.text, "detent is shutting down; retry later");
+    assert_int_equal(order.outcome, RELOAD_FAILED);
+    det_json_writer_deinit(&json);
     stage->up.machines = NULL;
     stage->up.shared = NULL;
-    json_decref(request.arguments);
+    up_life_close(stage->up.life);
+    det_loop_close(stage->up.loop);
     close_stage(stage);
     det_spec_close(spec);
     free(stage);
@@ -254,7 +242,7 @@ struct crowd {
     atomic_bool is_over;
     atomic_uint answers; /* that were whole */
     atomic_uint refused; /* connections, since the first answer */
-    char trouble[512];   /* of the one who reloads */
+    char problem[512];   /* of the thread that reloads */
 };
 
 static struct daemon_client *dial(struct crowd *crowd)
@@ -270,7 +258,7 @@ static struct daemon_client *dial(struct crowd *crowd)
     return client;
 }
 
-/* One request on a connection of its own: its status; 0: there was no answer; -1: no connection. */
+/* One request on a separate connection: its status; 0: no answer; -1: no connection. */
 static int ask(const char *folder, const char *path)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -345,49 +333,53 @@ static void wait_for_answer(struct crowd *crowd)
         (void)poll(NULL, 0, 1);
 }
 
+/* With an empty object; NULL: there was an error. */
+static const struct det_json_value *post(
+    struct daemon_client *client, const char *path, struct det_error *reterr)
+{
+    struct det_json_writer body = daemon_body(client);
+    const struct det_json_value *answer = NULL;
+
+    return daemon_client_call(client, "POST", path, &body, PATIENCE, &answer, reterr) < 0 ? NULL
+                                                                                          : answer;
+}
+
 static void *reload_on(void *argument)
 {
     struct crowd *crowd = argument;
     struct daemon_client *client = dial(crowd);
     struct det_error error = { 0 };
-    json_t *answer = NULL;
+    const struct det_json_value *answer;
 
     for (unsigned turn = 1; client && turn <= 12; turn++) {
         wait_for_answer(crowd);
         change_files(crowd, turn);
-        answer = NULL;
-        if (daemon_client_call(
-                client, "POST", "/v1/reload", json_object(), PATIENCE, &answer, &error) < 0 ||
-            !json_is_true(json_object_get(answer, "is_right")))
+        answer = post(client, "/v1/reload", &error);
+        if (!det_json_get_bool(answer, "is_right"))
             snprintf(
-                crowd->trouble, sizeof crowd->trouble, "%.200s %.200s", error.text,
-                answer ? json_string_value(json_object_get(answer, "text")) : "");
-        json_decref(answer);
+                crowd->problem, sizeof crowd->problem, "%.200s %.200s", error.text,
+                answer ? det_json_get_text(answer, "text") : "");
     }
     atomic_store(&crowd->is_over, true);
-    if (client && daemon_client_call(
-                      client, "POST", "/v1/stop", json_object(), PATIENCE, &answer, &error) == 0)
-        json_decref(answer);
+    if (client)
+        (void)post(client, "/v1/stop", &error);
     daemon_client_close(client);
     return NULL;
 }
 
-/* Whether it goes on: with its machine, and with the API. */
+/* The run continues, with its machine and with the API. */
 static void expect_alive(struct crowd *crowd, struct daemon_client *client, uint64_t count)
 {
+    const struct det_json_value *answer = NULL;
     struct det_error error = { 0 };
-    json_t *answer = NULL;
-    char *text;
+    char text[512] = "";
 
-    if (daemon_client_call(client, "GET", "/v1/served", NULL, PATIENCE, &answer, &error) < 0)
-        answer = NULL;
-    text = answer ? json_dumps(answer, JSON_COMPACT) : NULL;
-    if (!text || !strstr(text, "\"clock\"") || ask(crowd->fixture->folder, "/livez") != 200)
+    if (daemon_client_call(client, "GET", "/v1/served", NULL, PATIENCE, &answer, &error) == 0)
+        snprintf(text, sizeof text, "%.*s", (int)answer->raw.size, answer->raw.data);
+    if (!strstr(text, "\"clock\"") || ask(crowd->fixture->folder, "/livez") != 200)
         snprintf(
-            crowd->trouble, sizeof crowd->trouble, "without allocation %llu: %.200s %.200s",
-            (unsigned long long)count, error.text, text ? text : "");
-    free(text);
-    json_decref(answer);
+            crowd->problem, sizeof crowd->problem, "without allocation %llu: %.200s %.200s",
+            (unsigned long long)count, error.text, text);
 }
 
 static void wait_until_up(struct crowd *crowd)
@@ -403,27 +395,21 @@ static void *reload_poorly(void *argument)
     struct crowd *crowd = argument;
     struct daemon_client *client = dial(crowd);
     struct det_error error = { 0 };
-    json_t *answer = NULL;
     bool has_failed = true;
 
     wait_until_up(crowd);
-    for (uint64_t count = 1; client && has_failed && !crowd->trouble[0]; count += 1 + count / 5) {
+    for (uint64_t count = 1; client && has_failed && !crowd->problem[0]; count += 1 + count / 5) {
         change_files(crowd, (unsigned)count * 6);
         (void)det_test_memory_fail(&crowd->memory, count, false);
-        answer = NULL;
-        if (daemon_client_call(
-                client, "POST", "/v1/reload", json_object(), PATIENCE, &answer, &error) == 0)
-            json_decref(answer);
+        (void)post(client, "/v1/reload", &error);
         has_failed = det_test_memory_fail(&crowd->memory, 0, false);
         daemon_client_close(client);
         client = dial(crowd);
         if (client)
             expect_alive(crowd, client, count);
     }
-    answer = NULL;
-    if (client && daemon_client_call(
-                      client, "POST", "/v1/stop", json_object(), PATIENCE, &answer, &error) == 0)
-        json_decref(answer);
+    if (client)
+        (void)post(client, "/v1/stop", &error);
     daemon_client_close(client);
     return NULL;
 }
@@ -450,12 +436,12 @@ static void run_with(struct crowd *crowd, void *(*const *mains)(void *argument),
     for (size_t i = 0; i < count; i++)
         pthread_join(crowd->threads[i], NULL);
     fflush(crowd->fixture->cli.err);
-    if (code != CLI_OK || crowd->trouble[0])
-        fail_msg("exit code %d, %s: %s", code, crowd->trouble, crowd->fixture->said);
+    if (code != CLI_OK || crowd->problem[0])
+        fail_msg("exit code %d, %s: %s", code, crowd->problem, crowd->fixture->printed);
     det_test_memory_deinit(&crowd->memory);
 }
 
-static void one_allocation_that_fails_ends_nothing(void **state)
+static void reload_survives_a_failed_allocation(void **state)
 {
     static void *(*const mains[])(void *argument) = { reload_poorly };
     struct crowd crowd = { .fixture = *state };
@@ -463,7 +449,7 @@ static void one_allocation_that_fails_ends_nothing(void **state)
     run_with(&crowd, mains, 1);
 }
 
-static void others_are_answered_while_it_reloads(void **state)
+static void requests_are_answered_during_a_reload(void **state)
 {
     static void *(*const mains[])(void *argument) = { reload_on, ask_on, ask_on };
     struct crowd crowd = { .fixture = *state };
@@ -476,13 +462,13 @@ static void others_are_answered_while_it_reloads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_is_written_otherwise_is_told_with_what_it_waits_for),
-        TEST(what_is_nested_otherwise_is_not_the_same),
-        TEST(what_waits_for_a_restart_is_compared_with_what_runs),
+        TEST(plan_lists_changes_and_what_they_require),
+        TEST(plan_compares_the_nesting_of_lists),
+        TEST(plan_compares_pending_restarts_with_what_runs),
         TEST(a_plan_without_memory_is_refused),
         TEST(a_plan_that_needs_the_store_is_refused_while_it_stops),
-        TEST(others_are_answered_while_it_reloads),
-        TEST(one_allocation_that_fails_ends_nothing),
+        TEST(requests_are_answered_during_a_reload),
+        TEST(reload_survives_a_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

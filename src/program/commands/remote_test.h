@@ -12,6 +12,7 @@
  *     .             the end
  *     !CODE text    it failed
  *     ~             nothing more, for ever
+ *     ^             the end of events for a reader that is too slow
  *     x             it goes away
  *     .x, ={...}x   the same, and it goes away
  *
@@ -52,7 +53,7 @@ struct fake {
     struct http_server *server;
     struct saying sayings[SAYINGS_MAX];
     size_t saying_count;
-    struct det_buffer heard; /* "GET /v1/tasks" or "POST /v1/stop {body}", and a newline each */
+    struct det_buffer received; /* "GET /v1/tasks" or "POST /v1/stop {body}", and a newline each */
     struct det_post leaving;
     unsigned turns;  /* since it is to leave */
     bool leaves;     /* when what it has said is on its way */
@@ -151,9 +152,10 @@ static inline void end_list(struct telling *telling)
 }
 
 /* One line of a saying; returns whether the exchange is still open. */
-static inline bool say_line(struct telling *telling, const char *line, size_t size)
+static inline bool print_line(struct telling *telling, const char *line, size_t size)
 {
     struct fake *fake = telling->fake;
+    static const char dropped[] = "event: dropped\ndata: {}\n\n";
     char text[4096], error[HTTP_ERROR_BODY];
     bool leaves = size > 0 && line[size - 1] == 'x' && *line != '!';
     char *behind;
@@ -177,6 +179,9 @@ static inline bool say_line(struct telling *telling, const char *line, size_t si
         *behind = '\0';
         (void)http_error_body(error, text + 1, behind + 1);
         answer_with(telling, 409, error);
+    } else if (*text == '^') {
+        (void)http_write(telling->exchange, dropped, strlen(dropped));
+        http_end(telling->exchange);
     } else {
         http_keep(telling->exchange, forget, leaves ? leave_soon : NULL, fake);
     }
@@ -216,7 +221,7 @@ static inline void answer(void *context, struct http_exchange *exchange)
     snprintf(what, sizeof what, "%s %s", request->method_name, request->path);
     lines = lines_for(fake, what);
     det_buffer_format(
-        &fake->heard, "%s%s%s%s%s\n", what, *request->query ? "?" : "", request->query,
+        &fake->received, "%s%s%s%s%s\n", what, *request->query ? "?" : "", request->query,
         request->body_size ? " " : "", request->body);
     telling.is_tree = strcmp(request->path, "/v1/tree") == 0;
     telling.is_stream =
@@ -227,14 +232,14 @@ static inline void answer(void *context, struct http_exchange *exchange)
     while (is_open) {
         size_t size = strcspn(lines, "\n");
 
-        is_open = say_line(&telling, lines, size);
+        is_open = print_line(&telling, lines, size);
         lines += size + (lines[size] ? 1 : 0);
     }
     det_buffer_deinit(&telling.groups);
     det_buffer_deinit(&telling.items);
 }
 
-static inline void say_to(struct fake *fake, const char *request, const char *lines)
+static inline void answer_to(struct fake *fake, const char *request, const char *lines)
 {
     struct saying *saying = &fake->sayings[fake->saying_count];
 
@@ -248,7 +253,7 @@ static inline void forget_run(struct fake *fake)
     free(fake->out);
     free(fake->err);
     fake->out = fake->err = NULL;
-    det_buffer_clear(&fake->heard);
+    det_buffer_clear(&fake->received);
 }
 
 /* Runs the command with the words; its output is in `out` and `err`. */
@@ -278,7 +283,7 @@ static inline int run_in(struct fake *fake, struct cli *cli, const char *const *
 {
     struct http_options options = { .handle = answer, .done = note_done, .context = fake };
     char path[DET_PATH_MAX];
-    int code;
+    int descriptor, code;
 
     forget_run(fake);
     fake->leaving.run = NULL;
@@ -291,7 +296,8 @@ static inline int run_in(struct fake *fake, struct cli *cli, const char *const *
     options.loop = fake->loop;
     assert_int_equal(http_server_open(&options, &fake->server, NULL), 0);
     snprintf(path, sizeof path, "%s/" SOCKET_FOLDER "/" SOCKET_NAME, fake->folder);
-    assert_int_equal(http_listen_path(fake->server, path, 0600, NULL, NULL), 0);
+    assert_int_equal(http_bind_path(path, 0600, &descriptor, NULL), 0);
+    assert_int_equal(http_listen_given(fake->server, descriptor, NULL, NULL), 0);
     assert_int_equal(det_loop_start(fake->loop, "fake"), 0);
     code = run_command_of(fake, cli, words);
     det_loop_stop(fake->loop);
@@ -335,7 +341,7 @@ static inline int open_fake(void **state)
     assert_int_equal(mkdir(path, 0700), 0);
     assert_int_equal(det_sim_open(&options, &fake.sim, NULL), 0);
     fake.cli.world = det_sim_world(fake.sim);
-    det_buffer_init(&fake.heard, NULL);
+    det_buffer_init(&fake.received, NULL);
     *state = &fake;
     return 0;
 }
@@ -345,7 +351,7 @@ static inline int close_fake(void **state)
     struct fake *fake = *state;
 
     forget_run(fake);
-    det_buffer_deinit(&fake->heard);
+    det_buffer_deinit(&fake->received);
     det_sim_close(fake->sim);
     det_test_folder_remove(fake->folder);
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* replay.c - `detent replay`: recorded histories, derived again by a changed definition. */
+/* replay.c - `detent replay`: replays recorded histories with a changed definition. */
 #include <detent/tool/machine.h>
 #include <string.h>
 
@@ -20,22 +20,19 @@ enum {
 };
 
 static const struct cli_option option_table[] = {
-    [OPTION_RENAMES] = EVOLVE_OPTION_STATES,
-    EVOLVE_OPTION_EVENTS,
-    EVOLVE_OPTION_EFFECTS,
-    EVOLVE_OPTION_TIMERS,
-    [OPTION_INSTANCE] = { "instance", 'i', "ID", NULL, "only this one" },
-    [OPTION_MACHINE] = { "machine", 'm', "NAME", NULL, "its name in the store, if it was another" },
+    EVOLVE_OPTIONS,
+    [OPTION_INSTANCE] = { "instance", 'i', "ID", NULL, "only this instance" },
+    [OPTION_MACHINE] = { "machine", 'm', "NAME", NULL, "name in the store, if it differs" },
     [OPTION_STORE] = STORE_OPTION_URL,
     { NULL, 0, NULL, NULL, NULL },
 };
 
-/* One run of the command. The evolution comes first, so that its walk gives us back ours. */
+/* One run of the command. The evolution comes first: rerun_of() casts it back. */
 struct rerun {
     struct evolve evolve;
     struct det_replay replay;
     const char *id;
-    uint64_t told; /* the last event of this one that was different */
+    uint64_t reported; /* last event of this instance that differed */
     uint64_t instances, events, drifts, unreadable;
 };
 
@@ -64,7 +61,7 @@ static void print_object(struct rerun *rerun, const struct det_replay_drift *dri
     det_json_writer_deinit(&json);
 }
 
-static void tell(struct rerun *rerun, const struct det_replay_drift *drift)
+static void report_drift(struct rerun *rerun, const struct det_replay_drift *drift)
 {
     struct cli *cli = rerun->evolve.cli;
 
@@ -78,7 +75,7 @@ static void tell(struct rerun *rerun, const struct det_replay_drift *drift)
     cli_print(cli, " event %llu: %s\n", (unsigned long long)drift->sequence, drift->text);
 }
 
-/* By the names that the new definition has for what was recorded. */
+/* Replays a recorded event by its names in the new definition. */
 static int take_event(void *context, const struct det_store_event *row)
 {
     struct rerun *rerun = context;
@@ -95,15 +92,15 @@ static int take_event(void *context, const struct det_store_event *row)
 
     if (row->event != UINT16_MAX)
         event.event = evolve_rename(evolve, DET_NAME_EVENT, stored->events[row->event].name);
-    if (!det_replay_step(&rerun->replay, &event, &drift) && row->sequence > rerun->told) {
-        rerun->told = row->sequence;
-        tell(rerun, &drift);
+    if (!det_replay_step(&rerun->replay, &event, &drift) && row->sequence > rerun->reported) {
+        rerun->reported = row->sequence;
+        report_drift(rerun, &drift);
     }
     return cli_is_stopped(evolve->cli) ? 1 : 0;
 }
 
-/* From where it began, as far as that is kept; its data has been looked at. */
-static int begin(struct rerun *rerun, const struct det_store_loaded *loaded)
+/* Begins at the recorded start, if it is kept; its data was checked before. */
+static int begin_replay(struct rerun *rerun, const struct det_store_loaded *loaded)
 {
     struct evolve *evolve = &rerun->evolve;
     struct det_store_start start = { .data = loaded->data };
@@ -119,41 +116,41 @@ static int begin(struct rerun *rerun, const struct det_store_loaded *loaded)
     return 0;
 }
 
-/* When some are gone that others may have deleted meanwhile, it is not for us to tell. */
+/* `is_last` permits missing events: others may have deleted them meanwhile. */
 static int walk_events(struct rerun *rerun, const struct det_store_loaded *loaded, bool is_last)
 {
     struct evolve *evolve = &rerun->evolve;
-    const struct whole whole = {
+    const struct history_visit history_visit = {
         .loaded = loaded, .allows_holes = is_last, .visit = take_event, .context = rerun
     };
     const char *state = evolve->stored->states[loaded->head.state].name;
     struct det_replay_drift drift;
     int r;
 
-    r = begin(rerun, loaded);
+    r = begin_replay(rerun, loaded);
     if (r < 0)
         return r;
-    r = whole_events(&evolve->store, &whole);
+    r = complete_events(&evolve->store, &history_visit);
     if (r != 0)
         return r;
     if (!det_replay_end(
             &rerun->replay, loaded->head.sequence, evolve_rename(evolve, DET_NAME_STATE, state),
             &drift))
-        tell(rerun, &drift);
+        report_drift(rerun, &drift);
     rerun->events += rerun->replay.steps;
     return 0;
 }
 
-/* One that cannot be read is told, and the others go on. */
-static int complain(struct rerun *rerun, int r)
+/* Reports an unreadable instance; the others are still replayed. */
+static int report_unreadable(struct rerun *rerun, int r)
 {
     struct evolve *evolve = &rerun->evolve;
 
     if (r != DET_ERR_CORRUPT && r != DET_ERR_VERSION)
-        return cli_store_complain(&evolve->store, r, NULL);
+        return cli_report_store_error(&evolve->store, r, NULL);
     cli_progress_end(evolve->cli);
     rerun->unreadable++;
-    cli_complain(
+    cli_report_error(
         evolve->cli, "%s %s cannot be read: %s", evolve->stored->name, rerun->id,
         r == DET_ERR_VERSION ? "it has names that the store's definition does not have"
                              : det_error_text(r));
@@ -173,7 +170,7 @@ static int replay_one(struct rerun *rerun, const char *id)
     if (!loaded.data)
         return cli_no_memory(evolve->cli);
     rerun->id = id;
-    rerun->told = 0;
+    rerun->reported = 0;
     for (int i = 1; r == DET_ERR_BUSY && i <= WHOLE_TRIES; i++) {
         r = store->ops->load(store->store, evolve->stored, id, &none, &loaded);
         if (r < 0)
@@ -185,7 +182,7 @@ static int replay_one(struct rerun *rerun, const char *id)
     if (r > 0)
         return CLI_INTERRUPTED;
     rerun->instances += r == 0;
-    return r < 0 ? complain(rerun, r) : CLI_OK;
+    return r < 0 ? report_unreadable(rerun, r) : CLI_OK;
 }
 
 static int replay_listed(struct evolve *evolve, const struct det_store_listed *row)
@@ -203,12 +200,12 @@ static void print_summary(struct rerun *rerun)
     struct det_json_writer json;
 
     if (!cli->is_json) {
-        cli_say_in(
+        cli_print_error_in(
             cli, is_fine ? CLI_GREEN : CLI_RED,
-            "%s: %llu instance%s, %llu event%s derived again, %llu different\n",
-            rerun->evolve.new->name, (unsigned long long)rerun->instances,
-            det_plural(rerun->instances), (unsigned long long)rerun->events,
-            det_plural(rerun->events), (unsigned long long)rerun->drifts);
+            "%s: %llu instance%s, %llu event%s replayed, %llu different\n", rerun->evolve.new->name,
+            (unsigned long long)rerun->instances, det_plural(rerun->instances),
+            (unsigned long long)rerun->events, det_plural(rerun->events),
+            (unsigned long long)rerun->drifts);
         return;
     }
     det_json_writer_init(&json, cli->allocator);
@@ -226,7 +223,7 @@ static void print_summary(struct rerun *rerun)
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    const struct evolve_wish wish = {
+    const struct evolve_request request = {
         .new_path = args->operands[0],
         .machine = args->values[OPTION_MACHINE],
         .url = args->values[OPTION_STORE],
@@ -234,7 +231,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         .renames = &args->values[OPTION_RENAMES],
     };
     struct rerun rerun = { .instances = 0 };
-    int code = evolve_open(cli, &wish, &rerun.evolve);
+    int code = evolve_open(cli, &request, &rerun.evolve);
 
     if (code == CLI_OK && args->values[OPTION_INSTANCE])
         code = replay_one(&rerun, args->values[OPTION_INSTANCE]);
@@ -252,14 +249,11 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_replay;
 const struct cli_command cli_command_replay = {
     .name = "replay",
-    .summary = "derive recorded histories again by a changed definition",
-    .about = "Takes the recorded events of every instance, or of one, and asks the definition for "
-             "each of\n"
-             "them: from where it was, would it lead where it led? What is different is told with "
-             "the\n"
-             "number of the event. Guards are not asked: of several alternatives the one that was "
-             "taken\n"
-             "counts. Nothing is changed. Exits 1 when something is different.",
+    .summary = "replay recorded histories with a changed definition",
+    .about = "Applies the recorded events of every instance, or of one, to the definition and\n"
+             "compares the states that they lead to. Each difference is printed with the number\n"
+             "of its event. Guards are not called: of several alternatives, the one that was\n"
+             "taken counts. Nothing is changed. Exits with 1 if there is a difference.",
     .operand = { .form = "NEW.fsm", .least = 1, .most = 1, .suffix = ".fsm" },
     .options = option_table,
     .run = run_command,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* restart.c - `detent restart`: begins tasks anew, at once. */
+/* restart.c - `detent restart`: restarts tasks at once. */
 #include "client/task_order.h"
 
 static const struct cli_option option_table[] = {
@@ -21,12 +21,10 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_restart;
 const struct cli_command cli_command_restart = {
     .name = "restart",
-    .summary = "restart tasks of a detent that is up",
-    .about =
-        "Ends what runs of each task, and begins its next attempt at once; earlier failures are\n"
-        "forgotten. One that is in backoff or rests begins at once too. The name of a group stands "
-        "for\n"
-        "all of its members.",
+    .summary = "restart tasks of the running daemon",
+    .about = "Stops the running attempt of each task and starts the next one at once; earlier\n"
+             "failures are forgotten. A task that is in backoff or resting also starts at once.\n"
+             "The name of a group stands for all of its members.",
     .operand = { .form = "NAME...", .least = 1, .most = CLI_OPERANDS_ANY, .names = "tree" },
     .options = option_table,
     .run = run_command,

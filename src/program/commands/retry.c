@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* retry.c - `detent retry`: effects that were given up, and one more chance for them. */
+/* retry.c - `detent retry`: retries dead letters. */
 #include <string.h>
 
 #include "client/instance_change.h"
+#include "client/served_store.h"
 
 enum { OPTION_LIST, OPTION_MACHINE, OPTION_STORE };
 
 static const struct cli_option option_table[] = {
-    [OPTION_LIST] = { "list", 'l', NULL, NULL, "only show them, of one instance or of all" },
+    [OPTION_LIST] = { "list", 'l', NULL, NULL,
+                      "only list dead letters, of one instance or of all" },
     [OPTION_MACHINE] = STORE_OPTION_MACHINE,
     [OPTION_STORE] = STORE_OPTION_URL,
     { NULL, 0, NULL, NULL, NULL },
@@ -21,12 +23,10 @@ static const struct table_column columns[] = {
     { "asked", 1, true },
 };
 
-/* What is shown. */
 struct letters {
     struct cli_store store;
     struct table table;
     struct det_json_writer json;
-    size_t count;
 };
 
 static void show_letter(
@@ -35,7 +35,6 @@ static void show_letter(
     struct cli *cli = letters->store.cli;
     char key[INSTANCE_KEY_TEXT], why[INSTANCE_WHY_TEXT], when[INSTANCE_WHEN_TEXT];
 
-    letters->count++;
     if (cli->is_json) {
         det_json_open(&letters->json, NULL, '{');
         det_json_text(&letters->json, "type", "effect");
@@ -63,7 +62,6 @@ static void show_timer(
     const char *name = instance_timer_name(machine, row->timer);
     char key[INSTANCE_KEY_TEXT], why[INSTANCE_WHY_TEXT], when[INSTANCE_WHEN_TEXT];
 
-    letters->count++;
     if (letters->store.cli->is_json) {
         det_json_open(&letters->json, NULL, '{');
         det_json_text(&letters->json, "type", "timer");
@@ -126,23 +124,19 @@ static int show(struct letters *letters, const struct cli_args *args)
         if (code == CLI_OK)
             code = show_instance(letters, machine, args->operands[0]);
     }
-    if (code != CLI_OK || letters->store.cli->is_json)
-        return code;
-    if (letters->count)
-        table_print(&letters->table, 0);
-    else
-        cli_say(letters->store.cli, "No effect or timer was given up.\n");
+    if (code == CLI_OK)
+        table_show(&letters->table, "There are no dead letters.");
     return code;
 }
 
-static int list(struct cli *cli, const struct cli_args *args, const struct store_wish *wish)
+static int list(struct cli *cli, const struct cli_args *args, const struct store_request *request)
 {
-    struct letters letters = { .count = 0 };
+    struct letters letters;
     int code;
 
     table_init(&letters.table, cli, columns, sizeof columns / sizeof *columns);
     det_json_writer_init(&letters.json, cli->allocator);
-    code = cli_store_open(cli, wish, &letters.store);
+    code = served_store_open(cli, request, &letters.store);
     if (code == CLI_OK)
         code = show(&letters, args);
     cli_store_close(&letters.store);
@@ -160,9 +154,9 @@ static int revive(struct act *act, const char *effect, const char *key)
 
     r = act_retry(act, key, &error);
     if (r < 0)
-        return cli_store_complain(&act->store, r, &error);
+        return cli_report_store_error(&act->store, r, &error);
     if (!cli->is_json) {
-        cli_print(cli, "%s: %s is to be tried again\n", key, effect);
+        cli_print(cli, "%s: %s will be retried\n", key, effect);
         return CLI_OK;
     }
     det_json_writer_init(&json, cli->allocator);
@@ -178,8 +172,8 @@ static int revive(struct act *act, const char *effect, const char *key)
     return CLI_OK;
 }
 
-/* A key may be shortened to what stands behind the id: 3/0. */
-static bool is_meant(const char *key, const char *wanted)
+/* A key may be shortened to the part after the id: 3/0. */
+static bool matches_key(const char *key, const char *wanted)
 {
     size_t length = strlen(key), tail = wanted ? strlen(wanted) : 0;
 
@@ -188,8 +182,8 @@ static bool is_meant(const char *key, const char *wanted)
             strcmp(key + length - tail, wanted) == 0);
 }
 
-/* Whether a key that was given means one dead letter at most; a full key does. */
-static int check_meant(struct act *act, const struct instance *instance, const char *wanted)
+/* Checks that a key matches at most one dead letter, as a full key does. */
+static int check_key(struct act *act, const struct instance *instance, const char *wanted)
 {
     char key[INSTANCE_KEY_TEXT];
     struct det_buffer keys;
@@ -198,13 +192,14 @@ static int check_meant(struct act *act, const struct instance *instance, const c
     det_buffer_init(&keys, act->store.cli->allocator);
     for (const struct instance_effect *e = instance->effects; wanted && e; e = e->next) {
         if (!e->row.is_dead ||
-            !is_meant(instance_key(act->store.store, act->machine, act->id, &e->row, key), wanted))
+            !matches_key(
+                instance_key(act->store.store, act->machine, act->id, &e->row, key), wanted))
             continue;
         det_buffer_format(&keys, "%s%s", count++ ? ", " : "", key);
     }
     if (count > 1)
-        cli_complain(
-            act->store.cli, "'%s' fits %zu dead letters of %s; use the key of one: %s", wanted,
+        cli_report_error(
+            act->store.cli, "'%s' matches %zu dead letters of %s; use a full key: %s", wanted,
             count, act->id, det_buffer_text(&keys));
     det_buffer_deinit(&keys);
     return count > 1 ? CLI_CONFLICT : CLI_OK;
@@ -213,21 +208,22 @@ static int check_meant(struct act *act, const struct instance *instance, const c
 static int retry_all(struct act *act, const struct instance *instance, const char *wanted)
 {
     char key[INSTANCE_KEY_TEXT];
-    int code = check_meant(act, instance, wanted);
+    int code = check_key(act, instance, wanted);
     size_t count = 0;
 
     for (const struct instance_timer *t = instance->timers; t && code == CLI_OK; t = t->next) {
         const char *name = instance_timer_name(act->machine, t->row.timer);
 
         if (!t->row.is_dead ||
-            !is_meant(instance_timer_key(act->machine, act->id, &t->row, key), wanted))
+            !matches_key(instance_timer_key(act->machine, act->id, &t->row, key), wanted))
             continue;
         code = revive(act, *name ? name : act->machine->events[t->row.event].name, key);
         count++;
     }
     for (const struct instance_effect *e = instance->effects; e && code == CLI_OK; e = e->next) {
         if (!e->row.is_dead ||
-            !is_meant(instance_key(act->store.store, act->machine, act->id, &e->row, key), wanted))
+            !matches_key(
+                instance_key(act->store.store, act->machine, act->id, &e->row, key), wanted))
             continue;
         code = revive(act, act->machine->effects[e->row.effect].name, key);
         count++;
@@ -235,21 +231,20 @@ static int retry_all(struct act *act, const struct instance *instance, const cha
     if (code != CLI_OK || count)
         return code;
     if (wanted)
-        cli_complain(
-            act->store.cli,
-            "%s has no dead letter '%s'; 'detent retry --list %s' shows those it has", act->id,
-            wanted, act->id);
+        cli_report_error(
+            act->store.cli, "%s has no dead letter '%s'; 'detent retry --list %s' lists them",
+            act->id, wanted, act->id);
     else
-        cli_complain(act->store.cli, "no effect or timer of %s was given up", act->id);
+        cli_report_error(act->store.cli, "%s has no dead letters", act->id);
     return CLI_NOT_FOUND;
 }
 
-static int retry(struct cli *cli, const struct cli_args *args, const struct store_wish *wish)
+static int retry(struct cli *cli, const struct cli_args *args, const struct store_request *request)
 {
     const char *wanted = args->operand_count > 1 ? args->operands[1] : NULL;
     struct instance instance;
     struct act act;
-    int code = act_open(cli, wish, &act);
+    int code = act_open(cli, request, &act);
 
     act.id = args->operands[0];
     if (code == CLI_OK)
@@ -265,29 +260,26 @@ static int retry(struct cli *cli, const struct cli_args *args, const struct stor
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    const struct store_wish wish = { .url = args->values[OPTION_STORE],
-                                     .machine = args->values[OPTION_MACHINE] };
+    const struct store_request request = { .url = args->values[OPTION_STORE],
+                                           .machine = args->values[OPTION_MACHINE] };
 
     if (args->values[OPTION_LIST] && args->operand_count <= 1)
-        return list(cli, args, &wish);
+        return list(cli, args, &request);
     if (args->values[OPTION_LIST] || args->operand_count == 0) {
-        cli_complain(cli, "retry needs the id of an instance, or --list");
+        cli_report_error(cli, "retry needs the id of an instance, or --list");
         return CLI_USAGE;
     }
-    return retry(cli, args, &wish);
+    return retry(cli, args, &request);
 }
 
 extern const struct cli_command cli_command_retry;
 const struct cli_command cli_command_retry = {
     .name = "retry",
-    .summary = "try dead letters again: effects and timers that were given up",
-    .about =
-        "An effect or a timer that has failed too often is a dead letter. This makes it wait for a "
-        "first\n"
-        "attempt again, with the key it always had; a program that serves the store runs it. "
-        "Without a key\n"
-        "it is all dead letters of the instance; --list shows them, of one instance or of the "
-        "whole store.",
+    .summary = "retry dead letters: effects and timers that failed too often",
+    .about = "An effect or timer that failed too often is a dead letter. This command makes it\n"
+             "due again, with the same key; a program that serves the store runs it. Without a\n"
+             "key it retries all dead letters of the instance. With --list it only lists them,\n"
+             "of one instance or of the whole store.",
     .operand = { .form = "[ID [KEY]]", .least = 0, .most = 2 },
     .options = option_table,
     .run = run_command,

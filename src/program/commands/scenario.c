@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* scenario.c - `detent scenario`: trees of workers to look at, in real or in virtual time. */
+/* scenario.c - `detent scenario`: runs example trees of workers, in real or virtual time. */
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -17,6 +17,7 @@
 #include "terminal/args.h"
 #include "terminal/table.h"
 #include "testing/scenario_log.h"
+#include "json/writer.h"
 
 enum {
     OPTION_DURATION,
@@ -30,17 +31,17 @@ enum {
 
 static const struct cli_option option_table[] = {
     [OPTION_DURATION] = { "duration", 0, "TIME", NULL,
-                          "how long; 0 or left out: until Ctrl+C, or with --virtual until all was "
-                          "seen" },
-    [OPTION_TICK] = { "tick", 0, "TIME", NULL, "between two decisions; 100ms when left out" },
+                          "duration (default 0: until Ctrl+C; with --virtual to the end of the "
+                          "scenario)" },
+    [OPTION_TICK] = { "tick", 0, "TIME", NULL, "time between two ticks (default 100ms)" },
     [OPTION_LEVEL] = { "log-level", 0, "LEVEL", "debug info warn error",
-                       "the least that is shown; info when left out" },
-    [OPTION_TRACE] = { "trace", 0, NULL, NULL, "shows all there is, more than debug" },
+                       "lowest level to show (default info)" },
+    [OPTION_TRACE] = { "trace", 0, NULL, NULL, "show everything, more than debug" },
     [OPTION_DUMP] = { "dump-store", 0, NULL, NULL,
-                      "at the end, shows every change in the store, and what is in it" },
+                      "at the end, show all changes and documents of the store" },
     [OPTION_VIRTUAL] = { "virtual", 0, NULL, NULL,
-                         "in virtual time: at once, and the same for the same seed" },
-    [OPTION_SEED] = { "seed", 0, "N", NULL, "of --virtual; 1 when left out" },
+                         "run in virtual time: without waiting, repeatable by its seed" },
+    [OPTION_SEED] = { "seed", 0, "N", NULL, "seed for --virtual (default 1)" },
     { NULL, 0, NULL, NULL, NULL },
 };
 
@@ -55,11 +56,11 @@ struct play {
     int dump_error;
 };
 
-/* What comes from a run. */
+/* Callbacks of a run. */
 
 static void stop_unless_wanted(struct play *play)
 {
-    /* Nobody reads any more, or, where no loop watches signals, somebody pressed Ctrl+C. */
+    /* The reader is gone, or Ctrl+C came while no loop watches signals. */
     if (cli_is_stopped(play->cli) && !play->run->stop_wanted)
         det_scenario_stop(play->run);
 }
@@ -116,7 +117,7 @@ static void on_end(void *user, struct det_scenario_run *run)
     play->run = NULL;
 }
 
-/* The two worlds. */
+/* Real and virtual time. */
 
 static int play_virtual(
     struct play *play, const struct det_scenario *scenario, struct det_error *reterr)
@@ -136,7 +137,7 @@ static int play_virtual(
     return r;
 }
 
-/* Signals are blocked before there are other threads, which inherit that. */
+/* Signals are blocked before threads start, since threads inherit the mask. */
 static int play_real(
     struct play *play, const struct det_scenario *scenario, struct det_error *reterr)
 {
@@ -170,16 +171,17 @@ static int play_scenario(struct play *play, const struct det_scenario *scenario)
     else
         r = play_real(play, scenario, &error);
     if (r < 0)
-        cli_complain(play->cli, "%s", *error.text ? error.text : det_error_text(r));
+        cli_report_error(play->cli, "%s", *error.text ? error.text : det_error_text(r));
     if (play->dump_error < 0 && play->dump_error != DET_ERR_CANCELLED)
-        cli_complain(play->cli, "the store cannot be shown: %s", det_error_text(play->dump_error));
-    /* A tick that goes with no other limit, say. */
+        cli_report_error(
+            play->cli, "the store cannot be shown: %s", det_error_text(play->dump_error));
+    /* The options contradict each other, such as a tick against another limit. */
     if (r == DET_ERR_INVALID)
         return CLI_USAGE;
     return r < 0 || play->dump_error < 0 ? CLI_FAILURE : CLI_OK;
 }
 
-/* The words. */
+/* Options. */
 
 static enum det_scenario_level read_level(const struct cli_args *args)
 {
@@ -209,24 +211,24 @@ static bool read_options(struct play *play, const struct cli_args *args)
         !cli_args_span(cli, "tick", values[OPTION_TICK], 1, &play->options.tick))
         return false;
     if (values[OPTION_SEED] && !play->is_virtual) {
-        cli_complain(cli, "--seed is of --virtual: real time is not repeatable");
+        cli_report_error(cli, "--seed needs --virtual: real time is not repeatable");
         return false;
     }
     return !values[OPTION_SEED] ||
            cli_args_number(cli, "seed", values[OPTION_SEED], 0, INT64_MAX, &play->seed);
 }
 
-static void complain_unknown(struct cli *cli, const char *name)
+static void report_unknown(struct cli *cli, const char *name)
 {
     const char *nearest = det_scenario_nearest(name);
 
-    cli_complain(
+    cli_report_error(
         cli, "there is no scenario '%s'%s%s%s", name, nearest ? "; did you mean '" : "",
         nearest ? nearest : "", nearest ? "'?" : "");
-    cli_say(cli, "Scenarios:");
+    cli_print_error(cli, "Scenarios:");
     for (const struct det_scenario *const *list = det_scenarios(); *list; list++)
-        cli_say(cli, "%s %s", list == det_scenarios() ? "" : ",", (*list)->name);
-    cli_say(cli, "\n");
+        cli_print_error(cli, "%s %s", list == det_scenarios() ? "" : ",", (*list)->name);
+    cli_print_error(cli, "\n");
 }
 
 static int run_one(struct cli *cli, const struct cli_args *args)
@@ -235,19 +237,19 @@ static int run_one(struct cli *cli, const struct cli_args *args)
     const struct det_scenario *scenario;
 
     if (args->operand_count < 2) {
-        cli_complain(cli, "which one? detent scenario run NAME; 'detent scenario list' has them");
+        cli_report_error(cli, "scenario run needs a name; 'detent scenario list' lists all");
         return CLI_USAGE;
     }
     scenario = det_scenario_find(args->operands[1]);
     if (!scenario) {
-        complain_unknown(cli, args->operands[1]);
+        report_unknown(cli, args->operands[1]);
         return CLI_USAGE;
     }
     if (!read_options(&play, args))
         return CLI_USAGE;
     if (play.is_virtual && scenario->is_real_only) {
-        cli_complain(
-            cli, "scenario %s talks to another program: it has no virtual time", scenario->name);
+        cli_report_error(
+            cli, "scenario %s uses another program and cannot run in virtual time", scenario->name);
         return CLI_USAGE;
     }
     play.options.allocator = cli->allocator;
@@ -264,8 +266,9 @@ static int list_all(struct cli *cli)
 {
     static const struct table_column columns[] = { { "name", 0, false },
                                                    { "takes", 1, true },
-                                                   { "what there is to see", 0, false } };
+                                                   { "description", 0, false } };
     char span[DET_DURATION_TEXT];
+    struct det_json_writer json;
     struct table table;
 
     table_init(&table, cli, columns, sizeof columns / sizeof *columns);
@@ -273,12 +276,12 @@ static int list_all(struct cli *cli)
         const struct det_scenario *scenario = *list;
 
         if (cli->is_json) {
-            cli_json(
-                cli, json_pack(
-                         "{s:s, s:s, s:s, s:I, s:b}", "type", "scenario", "name", scenario->name,
-                         "summary", scenario->summary, "duration_ms",
-                         (json_int_t)(scenario->duration / DET_MILLISECOND), "has_virtual_time",
-                         !scenario->is_real_only));
+            cli_json_begin(cli, &json, "scenario");
+            det_json_text(&json, "name", scenario->name);
+            det_json_text(&json, "summary", scenario->summary);
+            det_json_signed(&json, "duration_ms", scenario->duration / DET_MILLISECOND);
+            det_json_bool(&json, "has_virtual_time", !scenario->is_real_only);
+            cli_json_end(cli, &json);
             continue;
         }
         det_format_duration(scenario->duration, span, sizeof span);
@@ -286,8 +289,7 @@ static int list_all(struct cli *cli)
         table_add(&table, CLI_FAINT, "%s", span);
         table_add(&table, CLI_PLAIN, "%s", scenario->summary);
     }
-    if (!cli->is_json)
-        table_print(&table, 0);
+    table_show(&table, NULL);
     table_deinit(&table);
     return CLI_OK;
 }
@@ -302,12 +304,12 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     if (strcmp(verb, "run") == 0)
         return run_one(cli, args);
     if (strcmp(verb, "list") != 0) {
-        cli_complain(
-            cli, "scenario can list and run, not '%s'%s", verb, cli_choice_hint(WORDS, verb, hint));
+        cli_report_error(
+            cli, "unknown verb '%s': use list or run%s", verb, cli_choice_hint(WORDS, verb, hint));
         return CLI_USAGE;
     }
     if (args->operand_count > 1) {
-        cli_complain(cli, "scenario list takes no '%s'", args->operands[1]);
+        cli_report_error(cli, "scenario list takes no '%s'", args->operands[1]);
         return CLI_USAGE;
     }
     return list_all(cli);
@@ -317,15 +319,12 @@ extern const struct cli_command cli_command_scenario;
 const struct cli_command cli_command_scenario = {
     .name = "scenario",
     .summary = "watch example workers succeed, fail, restart and stop",
-    .about =
-        "'scenario list' says which there are. 'scenario run NAME' runs one and shows what its "
-        "workers\n"
-        "do, a line for each event, times in UTC. Ctrl+C stops them as they want to be stopped; a\n"
-        "second one takes them down at once. The exit code is 1 when some had to be taken down.\n"
-        "\n"
-        "With --virtual it runs in a simulated world, whose clock moves as fast as it can: ten "
-        "minutes\n"
-        "take milliseconds, and the same --seed shows the same, byte by byte.",
+    .about = "'scenario list' lists all scenarios. 'scenario run NAME' runs one and prints a\n"
+             "line for each event of its workers, with times in UTC. Ctrl+C stops the workers\n"
+             "gracefully; a second one kills them. Exits with 1 if a worker had to be killed.\n"
+             "\n"
+             "With --virtual the scenario runs in a simulated world without waiting: ten minutes\n"
+             "take milliseconds, and the same --seed gives the same output, byte by byte.",
     .operand = { .form = "VERB [NAME]", .least = 1, .most = 2, .words = WORDS },
     .options = option_table,
     .run = run_command,

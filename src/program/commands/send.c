@@ -13,12 +13,12 @@
 enum { OPTION_PAYLOAD, OPTION_DATA, OPTION_ID, OPTION_EXPECT, OPTION_MACHINE, OPTION_STORE };
 
 static const struct cli_option option_table[] = {
-    [OPTION_PAYLOAD] = { "payload", 'p', "JSON", NULL,
-                         "what the event carries; @FILE reads a file" },
-    [OPTION_DATA] = { "data", 'd', "JSON", NULL, "the deprecated name of --payload" },
-    [OPTION_ID] = { "id", 0, "EVENT_ID", NULL, "sent again, it happens once" },
+    [OPTION_PAYLOAD] = { "payload", 'p', "JSON", NULL, "payload of the event; @FILE reads a file" },
+    [OPTION_DATA] = { "data", 'd', "JSON", NULL, "deprecated name of --payload" },
+    [OPTION_ID] = { "id", 0, "EVENT_ID", NULL,
+                    "event id; sent again with it, the event happens once" },
     [OPTION_EXPECT] = { "expect", 0, "N", NULL,
-                        "only if its last event has this number; 0: it has had none" },
+                        "only if its last event has this number (0: no events)" },
     [OPTION_MACHINE] = STORE_OPTION_MACHINE,
     [OPTION_STORE] = STORE_OPTION_URL,
     { NULL, 0, NULL, NULL, NULL },
@@ -31,7 +31,7 @@ struct sending {
     struct det_send_options options;
 };
 
-static int complain_of_event(struct sending *sending, const char *name)
+static int report_event(struct sending *sending, const char *name)
 {
     const struct det_machine *machine = sending->act.machine;
     const char *names[DET_EVENTS_MAX];
@@ -41,12 +41,12 @@ static int complain_of_event(struct sending *sending, const char *name)
         names[i] = machine->events[i].name;
     nearest = det_text_nearest(name, names, machine->event_count);
     if (nearest >= 0)
-        cli_complain(
+        cli_report_error(
             sending->act.store.cli, "%s has no event '%s'; did you mean '%s'?", machine->name, name,
             names[nearest]);
     else
-        cli_complain(
-            sending->act.store.cli, "%s has no event '%s'; 'detent why %s' lists what it takes",
+        cli_report_error(
+            sending->act.store.cli, "%s has no event '%s'; 'detent why %s' lists its events",
             machine->name, name, sending->act.id);
     return CLI_USAGE;
 }
@@ -56,7 +56,7 @@ static const char *payload_text(const struct cli_args *args)
     return args->values[args->values[OPTION_PAYLOAD] ? OPTION_PAYLOAD : OPTION_DATA];
 }
 
-/* Before the search, so that it is told first that nobody may send it. */
+/* Checks for internal events before the search for the instance: users may not send them. */
 static int find_event(struct sending *sending)
 {
     const struct det_machine *machine = sending->act.machine;
@@ -64,9 +64,9 @@ static int find_event(struct sending *sending)
     int kind = det_machine_find_event(machine, name);
 
     if (kind < 0)
-        return complain_of_event(sending, name);
+        return report_event(sending, name);
     if (machine->events[kind].is_internal) {
-        cli_complain(
+        cli_report_error(
             sending->act.store.cli, "%s is an internal event: only effects and timers send it",
             name);
         return CLI_REFUSED;
@@ -75,11 +75,11 @@ static int find_event(struct sending *sending)
     return CLI_OK;
 }
 
-/* What an id was used for. */
+/* The earlier use of an event id. */
 struct used_id {
     const struct det_machine *machine;
     uint64_t sequence;
-    const char *name; /* of the event; NULL: it is not kept any more */
+    const char *name; /* of the event; NULL: no longer stored */
 };
 
 static int take_used(void *context, const struct det_store_event *row)
@@ -108,10 +108,10 @@ static int find_used(struct act *act, struct used_id *used)
     r = store->ops->events(
         store->store, instance.loaded.instance, used->sequence - 1, take_used, used);
     instance_close(&instance);
-    return r < 0 ? cli_store_complain(&act->store, r, NULL) : CLI_OK;
+    return r < 0 ? cli_report_store_error(&act->store, r, NULL) : CLI_OK;
 }
 
-/* What was done before is told as such only if it is what is wanted now. */
+/* Reports a repeated request, or an error if its id was used for another event. */
 static int report_again(struct sending *sending, const struct det_sent *sent)
 {
     struct act *act = &sending->act;
@@ -123,10 +123,10 @@ static int report_again(struct sending *sending, const struct det_sent *sent)
         return code;
     if (!used.name || strcmp(used.name, wanted) == 0) {
         act_report(act, used.name, sent);
-        act_tell_pending(act);
+        act_report_pending(act);
         return CLI_OK;
     }
-    cli_complain(
+    cli_report_error(
         act->store.cli, "the id '%s' was used before: event %llu was %s, not %s; nothing was done",
         sending->options.event_id, (unsigned long long)sent->sequence, used.name, wanted);
     return CLI_CONFLICT;
@@ -149,11 +149,11 @@ static int send_event(struct sending *sending, void *event)
         return code;
     r = act_send(act, event, &sending->options, &sent, &error);
     if (r < 0)
-        return act_complain(act, r, &error);
+        return act_report_error(act, r, &error);
     if (sent.is_duplicate)
         return report_again(sending, &sent);
     act_report(act, machine->events[sending->kind].name, &sent);
-    act_tell_pending(act);
+    act_report_pending(act);
     return CLI_OK;
 }
 
@@ -179,7 +179,7 @@ static int send_to(struct sending *sending)
     return code;
 }
 
-/* 0 is where a new instance stands. */
+/* 0: an instance without events. */
 static bool read_expected(struct cli *cli, const char *text, uint64_t *ret)
 {
     if (!text)
@@ -193,14 +193,14 @@ static bool read_expected(struct cli *cli, const char *text, uint64_t *ret)
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    const struct store_wish wish = { .url = args->values[OPTION_STORE],
-                                     .machine = args->values[OPTION_MACHINE] };
+    const struct store_request request = { .url = args->values[OPTION_STORE],
+                                           .machine = args->values[OPTION_MACHINE] };
     struct sending sending = { .args = args };
     uint64_t expected = 0;
     int code;
 
     if (args->values[OPTION_PAYLOAD] && args->values[OPTION_DATA]) {
-        cli_complain(
+        cli_report_error(
             cli, "both --payload and its deprecated name --data are given; use --payload alone");
         return CLI_USAGE;
     }
@@ -208,7 +208,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         return CLI_USAGE;
     sending.options.expected = expected;
     sending.options.event_id = args->values[OPTION_ID];
-    code = act_open(cli, &wish, &sending.act);
+    code = act_open(cli, &request, &sending.act);
     if (code == CLI_OK)
         code = send_to(&sending);
     act_close(&sending.act);
@@ -220,21 +220,16 @@ const struct cli_command cli_command_send = {
     .name = "send",
     .summary = "send an event to an instance",
     .about =
-        "Makes the one step and records it; when it returns, it is on the disk. The definition is "
-        "that\n"
-        "of the project, or of the store. Timers and effects that follow from it wait in the store "
-        "for a\n"
-        "program that serves it. A machine with guards, hooks or updates in C can only be moved by "
-        "the\n"
-        "program that has them.\n"
+        "Sends an event and returns when its transition is on the disk. The definition is\n"
+        "that of the project, or of the store. Timers and effects that follow wait in the\n"
+        "store for a program that serves it. If a machine has guards, hooks or updates in\n"
+        "C, only a program that has these functions can send its events.\n"
         "\n"
         "    detent send o-1 pay --payload '{\"card\": \"4242\", \"cents\": 1999}' --id pay-o-1\n"
         "\n"
-        "Exits with 6 when the state does not take the event or a guard refuses it, 4 when "
-        "--expect does\n"
-        "not hold or --id was used for another event. With --id it can be sent again after any "
-        "failure:\n"
-        "it happens once.",
+        "Exits with 6 if the state does not handle the event or a guard refuses it, and\n"
+        "with 4 if --expect does not hold or --id was used for another event. With --id the\n"
+        "same event can be sent again after any failure, and happens once.",
     .operand = { .form = "ID EVENT", .least = 2, .most = 2 },
     .options = option_table,
     .run = run_command,

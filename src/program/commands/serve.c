@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* serve.c - `detent serve`: `up` as a daemon. */
-#include "daemon/serve.h"
+#include "daemon/host.h"
 
 #include "api/api.h"
 #include "daemon/daemon.h"
@@ -11,12 +11,13 @@
 enum { OPTION_FILE, OPTION_LISTEN, OPTION_LOG, OPTION_USER, OPTION_ROOT, OPTION_JOURNAL };
 
 static const struct cli_option option_table[] = {
-    [OPTION_FILE] = { "file", 'f', "FILE", NULL, "the file; else detent.yaml of the folder" },
+    [OPTION_FILE] = { "file", 'f', "FILE", NULL,
+                      "configuration file (default detent.yaml of the folder)" },
     [OPTION_LISTEN] = SERVE_OPTION_LISTEN,
     [OPTION_LOG] = { "log", 0, "FORMAT", "text json",
-                     "how it speaks; else json where the output is no terminal" },
+                     "log format (default json if the output is not a terminal)" },
     [OPTION_USER] = { "user", 'u', "NAME", NULL, "become this user once the sockets are open" },
-    [OPTION_ROOT] = { "allow-root", 0, NULL, NULL, "run as root, and all tasks too" },
+    [OPTION_ROOT] = { "allow-root", 0, NULL, NULL, "permit running as root, with all tasks" },
     [OPTION_JOURNAL] = { "journal", 0, "FILE", NULL, "append every event to a journal" },
     { NULL, 0, NULL, NULL, NULL },
 };
@@ -40,7 +41,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     struct det_error error = { 0 };
 
     if (folder && serve_go(folder, &error) < 0) {
-        cli_complain(cli, "%s", error.text);
+        cli_report_error(cli, "%s", error.text);
         return CLI_NOT_FOUND;
     }
     return up_run(cli, &options);
@@ -50,19 +51,15 @@ extern const struct cli_command cli_command_serve;
 const struct cli_command cli_command_serve = {
     .name = "serve",
     .summary = "run a project as a daemon",
-    .about =
-        "What 'detent up' does, for a machine that nobody sits at: it goes on until it gets "
-        "SIGTERM,\n"
-        "even when nothing is left to run, logs JSON where its output is no terminal, and refuses\n"
-        "what is not safe: to run as root without --user, a folder that everybody may write to, "
-        "an\n"
-        "address that other machines reach without TLS and a token, a key or a file of tokens "
-        "that\n"
-        "others can read.\n"
-        "\n"
-        "Under systemd it tells when it is ready, stops and reloads, feeds the watchdog and takes\n"
-        "sockets that were opened for it. SIGTERM stops all tasks, a second one kills what is "
-        "left.",
+    .about = "Runs 'detent up' without a user: it continues until SIGTERM even when nothing is\n"
+             "left to run, logs JSON if its output is not a terminal, and refuses what is\n"
+             "unsafe: running as root without --user, a folder that everybody may write to, an\n"
+             "address that other machines can reach without TLS and a token, a key or token file\n"
+             "that others can read.\n"
+             "\n"
+             "Under systemd it reports when it is ready, stops and reloads, feeds the watchdog\n"
+             "and accepts inherited sockets. SIGTERM stops all tasks, and a second one kills the\n"
+             "rest.",
     .operand = { .form = "[FOLDER]", .least = 0, .most = 1 },
     .options = option_table,
     .run = run_command,

@@ -10,6 +10,7 @@
 #include "terminal/input.h"
 #include "testing/random_walk.h"
 #include "testing/stubs.h"
+#include "json/writer.h"
 
 #define SEEDS_DEFAULT 10
 #define STEPS_DEFAULT 500
@@ -19,12 +20,12 @@
 enum { OPTION_SEED, OPTION_SEEDS, OPTION_STEPS, OPTION_TRACE };
 
 static const struct cli_option option_table[] = {
-    [OPTION_SEED] = { "seed", 0, "N", NULL, "the first seed; 1 when left out" },
-    [OPTION_SEEDS] = { "seeds", 0, "N", NULL, "how many seeds; 10 when left out, 1 with --seed" },
-    [OPTION_STEPS] = { "steps", 0, "N", NULL, "steps of each walk; 500 when left out" },
+    [OPTION_SEED] = { "seed", 0, "N", NULL, "first seed (default 1)" },
+    [OPTION_SEEDS] = { "seeds", 0, "N", NULL, "number of seeds (default 10, or 1 with --seed)" },
+    [OPTION_STEPS] = { "steps", 0, "N", NULL, "steps of each walk (default 500)" },
     [OPTION_TRACE] = { "trace", 0, "FILE", NULL,
-                       "write what happened as JSON Lines, for 'diagram'; with '-' the results go "
-                       "to the error stream" },
+                       "write the run as JSON Lines, for 'diagram'; with '-' the results go to the "
+                       "error stream" },
     { NULL, 0, NULL, NULL, NULL },
 };
 
@@ -53,13 +54,15 @@ static void report_violation(
 {
     struct cli *cli = run->cli;
     unsigned long long step = result->steps;
+    struct det_json_writer json;
 
     run->is_violated = true;
     if (cli->is_json) {
-        cli_json(
-            cli, json_pack(
-                     "{s:s, s:I, s:I, s:o}", "type", "violation", "seed", (json_int_t)seed, "step",
-                     (json_int_t)step, "text", cli_json_text(text)));
+        cli_json_begin(cli, &json, "violation");
+        det_json_number(&json, "seed", seed);
+        det_json_number(&json, "step", step);
+        det_json_text(&json, "text", text);
+        cli_json_end(cli, &json);
         return;
     }
     cli_print_in(cli, CLI_RED, "violation: ");
@@ -69,7 +72,20 @@ static void report_violation(
         (unsigned long long)seed, (unsigned long long)run->steps);
 }
 
-/* Walks once with eyes open and once more to see whether the same seed is the same walk. */
+static void print_seed(struct run *run, uint64_t seed, const struct walk_result *result)
+{
+    struct det_json_writer json;
+
+    cli_json_begin(run->cli, &json, "seed");
+    det_json_number(&json, "seed", seed);
+    det_json_number(&json, "steps", result->steps);
+    det_json_number(&json, "events", result->events);
+    det_json_number(&json, "refused", result->refused);
+    det_json_number(&json, "instances", result->instances);
+    cli_json_end(run->cli, &json);
+}
+
+/* Walks twice: the same seed must give the same walk. */
 static int walk_seed(struct run *run, uint64_t seed)
 {
     const struct det_machine *machine = det_spec_machine(run->spec);
@@ -104,14 +120,9 @@ static int walk_seed(struct run *run, uint64_t seed)
     options.trace = NULL;
     r = walk_machine(machine, &options, &again);
     if (r == 0 && !is_stopped(run) && (result.hash != again.hash || result.events != again.events))
-        report_violation(run, seed, &again, "the same seed gave another walk");
+        report_violation(run, seed, &again, "the same seed gave a different walk");
     if (r == 0 && run->cli->is_json)
-        cli_json(
-            run->cli,
-            json_pack(
-                "{s:s, s:I, s:I, s:I, s:I, s:I}", "type", "seed", "seed", (json_int_t)seed, "steps",
-                (json_int_t)result.steps, "events", (json_int_t)result.events, "refused",
-                (json_int_t)result.refused, "instances", (json_int_t)result.instances));
+        print_seed(run, seed, &result);
     return r;
 }
 
@@ -122,23 +133,25 @@ static void summarize(struct run *run, det_time real)
     det_time virtual_time = run->virtual_time / DET_SECOND * DET_SECOND;
     char text[DET_DURATION_TEXT];
     struct cli *cli = run->cli;
+    struct det_json_writer json;
 
     if (cli->is_json) {
-        cli_json(
-            cli, json_pack(
-                     "{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I}", "type", "summary", "ok",
-                     !run->is_violated, "seeds", (json_int_t)run->walked, "steps",
-                     (json_int_t)run->steps_made, "events", (json_int_t)run->events, "refused",
-                     (json_int_t)run->refused, "virtual_ms",
-                     (json_int_t)(run->virtual_time / DET_MILLISECOND), "steps_per_second",
-                     (json_int_t)rate));
+        cli_json_begin(cli, &json, "summary");
+        det_json_bool(&json, "ok", !run->is_violated);
+        det_json_number(&json, "seeds", run->walked);
+        det_json_number(&json, "steps", run->steps_made);
+        det_json_number(&json, "events", run->events);
+        det_json_number(&json, "refused", run->refused);
+        det_json_signed(&json, "virtual_ms", run->virtual_time / DET_MILLISECOND);
+        det_json_signed(&json, "steps_per_second", (int64_t)rate);
+        cli_json_end(cli, &json);
         return;
     }
-    cli_say_in(
+    cli_print_error_in(
         cli, run->is_violated ? CLI_RED : CLI_GREEN, "%llu seed%s, each twice: %s",
         (unsigned long long)run->walked, det_plural(run->walked),
         run->is_violated ? "violated" : "ok");
-    cli_say(
+    cli_print_error(
         cli,
         "; %llu step%s, %llu event%s, %llu refused, %s of virtual time; %.0f steps per second\n",
         (unsigned long long)run->steps_made, det_plural(run->steps_made),
@@ -152,7 +165,7 @@ static void print_coverage(struct run *run)
 
     cli_coverage_print(run->cli, &run->coverage, run->spec);
     if (!run->cli->is_json && counts.transitions_taken < counts.transitions && run->seeds > 1)
-        cli_say(
+        cli_print_error(
             run->cli, "each seed starts without coverage; more --steps reach deeper than more "
                       "--seeds\n");
 }
@@ -167,7 +180,7 @@ static int walk_seeds(struct run *run)
         cli_progress(run->cli, "seeds", i + 1, run->seeds);
     }
     if (r < 0) {
-        cli_complain(run->cli, "%s", det_error_text(r));
+        cli_report_error(run->cli, "%s", det_error_text(r));
         return CLI_FAILURE;
     }
     print_coverage(run);
@@ -182,7 +195,7 @@ static int run_machine(struct run *run, const struct cli_args *args)
     int code;
 
     if (cli_stubs_bind(machine, &error) < 0) {
-        cli_complain(run->cli, "%s: %s", run->path, error.text);
+        cli_report_error(run->cli, "%s: %s", run->path, error.text);
         return CLI_USAGE;
     }
     if (cli_coverage_init(&run->coverage, machine, run->cli->allocator) < 0)
@@ -244,14 +257,14 @@ extern const struct cli_command cli_command_sim;
 const struct cli_command cli_command_sim = {
     .name = "sim",
     .summary = "walk a machine at random in a simulated world",
-    .about =
-        "Starts instances and sends them events at random, legal and not, with random payloads;\n"
-        "lets time pass; effects, guards and hooks answer by chance. Random walks alternate with\n"
-        "aimed walks to the nearest transition that this seed has not taken yet. Each seed starts\n"
-        "without coverage, so that it can be repeated alone; the coverage that is printed is of\n"
-        "all seeds together. After each step it compares the instance with what its events lead\n"
-        "to. Each seed is walked twice and must give the same run. On a violation it prints the\n"
-        "seed and the command that repeats it, and exits 1.",
+    .about = "Starts instances and sends them random events, permitted or not, with random\n"
+             "payloads; lets time pass; effects, guards and hooks answer at random. Random walks\n"
+             "alternate with walks to the nearest transition that this seed has not taken yet.\n"
+             "Each seed starts without coverage, so that it can be repeated alone; the printed\n"
+             "coverage is that of all seeds together. After each step the instance is compared\n"
+             "with the result of its events. Each seed is walked twice and must give the same\n"
+             "run. On a violation it prints the seed and the command that repeats it, and exits\n"
+             "with 1.",
     .operand = { .form = "FILE", .least = 1, .most = 1, .suffix = ".fsm" },
     .options = option_table,
     .run = run_command,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* slots.c - `detent slots`: what runs in the slots, and what waits. */
+/* slots.c - `detent slots`: running and queued tasks of the slots. */
 #include "client/remote.h"
 #include "inspect/print_tasks.h"
 
@@ -18,68 +18,50 @@ static const struct table_column columns[] = {
     { "replaced", 5, true }, { "rejected", 4, true }, { "runs", 0, false },
 };
 
-/* Nothing where it is not known. */
+/* Adds an empty cell if the number is unknown. */
 static void add_number(
-    struct table *table, enum cli_style style, const json_t *slot, const char *key)
+    struct table *table, enum cli_style style, const struct det_json_value *slot, const char *key)
 {
-    if (json_is_null(json_object_get(slot, key)))
+    if (det_json_is(det_json_get(slot, key), DET_JSON_NULL))
         table_add(table, CLI_PLAIN, "%s", "");
     else
-        table_add(table, style, "%lld", (long long)show_number(slot, key));
+        table_add(table, style, "%lld", (long long)det_json_get_signed(slot, key));
 }
 
-static void add_row(struct table *table, const json_t *slot, det_time now)
+static void add_row(struct table *table, const struct det_json_value *slot, det_time now)
 {
-    json_int_t rejected = show_number(slot, "rejected"), depth = show_number(slot, "depth");
-    bool is_durable = json_is_null(json_object_get(slot, "depth_max"));
+    int64_t rejected = det_json_get_signed(slot, "rejected");
+    int64_t depth = det_json_get_signed(slot, "depth");
+    bool is_durable = det_json_is(det_json_get(slot, "depth_max"), DET_JSON_NULL);
 
     table_add(table, CLI_BOLD, "%s", show_text(slot, "name"));
     show_state_cell(table, show_slot_state(slot));
     show_age_cell(table, slot, now);
     table_add(
-        table, CLI_PLAIN, "%lld of %lld", (long long)show_number(slot, "owners"),
-        (long long)show_number(slot, "width"));
+        table, CLI_PLAIN, "%lld of %lld", (long long)det_json_get_signed(slot, "owners"),
+        (long long)det_json_get_signed(slot, "width"));
     if (is_durable)
         table_add(table, depth ? CLI_YELLOW : CLI_PLAIN, "%lld", (long long)depth);
     else
         table_add(
             table, depth ? CLI_YELLOW : CLI_PLAIN, "%lld of %lld", (long long)depth,
-            (long long)show_number(slot, "depth_max"));
+            (long long)det_json_get_signed(slot, "depth_max"));
     add_number(table, CLI_PLAIN, slot, "started");
     add_number(table, CLI_PLAIN, slot, "replaced");
     add_number(table, rejected ? CLI_RED : CLI_PLAIN, slot, "rejected");
     table_add(table, CLI_PLAIN, "%s", show_text(slot, "owner_name"));
 }
 
-static int print_slots(struct remote *remote)
-{
-    det_time now = det_world_now(remote->cli->world, DET_CLOCK_WALL);
-    struct table table;
-    json_t *slots;
-    int code = remote_list(remote, "/v1/slots", &slots);
-
-    if (code != CLI_OK)
-        return code;
-    table_init(&table, remote->cli, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < json_array_size(slots); i++)
-        add_row(&table, json_array_get(slots, i), now);
-    if (json_array_size(slots) > 0)
-        table_print(&table, 0);
-    else
-        cli_say(remote->cli, "There are no slots.\n");
-    table_deinit(&table);
-    json_decref(slots);
-    return CLI_OK;
-}
-
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
+    static const struct remote_table form = { columns, sizeof columns / sizeof *columns, add_row,
+                                              "There are no slots." };
     struct remote remote;
     int code = remote_open(cli, args->values[OPTION_PROJECT], &remote);
 
     if (code != CLI_OK)
         return code;
-    code = cli->is_json ? remote_print(&remote, "/v1/slots") : print_slots(&remote);
+    code = remote_print_table(&remote, "/v1/slots", &form);
     remote_close(&remote);
     return code;
 }
@@ -87,15 +69,12 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_slots;
 const struct cli_command cli_command_slots = {
     .name = "slots",
-    .summary = "show what runs in the slots of a detent that is up, and what waits",
-    .about =
-        "One line for each slot: how many of its places are taken and how many wait, out of how "
-        "many\n"
-        "may; how many it has started, replaced and refused; and the name of the one that has run\n"
-        "longest. Slots that are not in detent.yaml are there while something runs in them. "
-        "Durable\n"
-        "ones are shown as the store has them, over all that share it; at most 1000 that wait are\n"
-        "counted.",
+    .summary = "show running and queued tasks of the slots of the running daemon",
+    .about = "Prints one line per slot: how many places are taken and how many tasks are queued,\n"
+             "each with its maximum; how many tasks it has started, replaced and refused; and\n"
+             "the task that has run longest. A slot that is not in detent.yaml exists while\n"
+             "something runs in it. Durable slots are shown as in the store, for all processes\n"
+             "that share it; at most 1000 queued jobs are counted.",
     .operand = { .form = "" },
     .options = option_table,
     .run = run_command,

@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* start.c - `detent start`: makes a new instance in a store. */
+/* start.c - `detent start`: starts a new instance in a store. */
 #include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "client/follow.h"
 #include "client/instance_change.h"
+#include "client/served_store.h"
 #include "store/store.h"
 #include "terminal/args.h"
 
 enum { OPTION_DATA, OPTION_ID, OPTION_WAIT, OPTION_TIMEOUT, OPTION_SUCCESS, OPTION_STORE };
 
 static const struct cli_option option_table[] = {
-    [OPTION_DATA] = { "data", 'd', "JSON", NULL, "what it begins with; @FILE reads a file" },
-    [OPTION_ID] = { "id", 0, "EVENT_ID", NULL, "started again with it, it is there once" },
-    [OPTION_WAIT] = { "wait", 'w', NULL, NULL, "until it is in a final state, or has stopped" },
+    [OPTION_DATA] = { "data", 'd', "JSON", NULL, "initial data; @FILE reads a file" },
+    [OPTION_ID] = { "id", 0, "EVENT_ID", NULL,
+                    "event id; started again with it, the instance starts once" },
+    [OPTION_WAIT] = { "wait", 'w', NULL, NULL,
+                      "wait until the instance reaches a final state or stops" },
     [OPTION_TIMEOUT] = { "timeout", 't', "TIME", NULL, "with --wait: give up after this long" },
     [OPTION_SUCCESS] = { "success", 0, "STATES", NULL,
-                         "with --wait: exit with 1 in other final states" },
+                         "with --wait: exit with 1 in final states other than these" },
     [OPTION_STORE] = STORE_OPTION_URL,
     { NULL, 0, NULL, NULL, NULL },
 };
 
 struct starting {
     const struct cli_args *args;
-    struct store_wish wish;
-    const char *machine; /* its name; NULL: that of the file */
+    struct store_request request;
+    const char *machine; /* name; NULL: that of the file */
     const char *id;
     det_time timeout;
     struct act act;
-    void *data; /* what it begins with, once it was read */
+    void *data; /* initial data, once it was read */
     size_t size;
 };
 
@@ -53,8 +56,8 @@ static int read_data(struct starting *starting, const struct det_machine *machin
         DET_TEXT_PARTIAL, starting->data);
 }
 
-/* There is no store yet, so that what is known of the machine is in a file. */
-static int judge(void *context, struct cli_store *store)
+/* There is no store yet: the definition is in a file. */
+static int find_definition(void *context, struct cli_store *store)
 {
     struct starting *starting = context;
     struct det_machine *machine;
@@ -81,18 +84,18 @@ static int start(struct starting *starting)
     act->machine = machine;
     act->id = starting->id;
     r = act_start(act, starting->data, values[OPTION_ID], &sent, &error);
-    /* The id is that of an event, not of its start. */
+    /* The id belongs to another event, not to the start. */
     if (r == 0 && sent.is_duplicate && sent.sequence != 0)
         r = DET_ERR_EXISTS;
     if (r < 0)
-        return act_complain(act, r, &error);
+        return act_report_error(act, r, &error);
     act_report(act, NULL, &sent);
     if (!values[OPTION_WAIT])
-        act_tell_pending(act);
+        act_report_pending(act);
     return CLI_OK;
 }
 
-/* Whether the state is among the words, which are separated by commas. */
+/* Returns true if the state is one of the words, which are separated by commas. */
 static bool is_listed(const char *words, const char *state)
 {
     size_t length = strlen(state);
@@ -105,7 +108,7 @@ static bool is_listed(const char *words, const char *state)
     return false;
 }
 
-/* The exit code of what became of it. */
+/* Returns the exit code for the final state. */
 static int exit_of(const struct starting *starting, const struct instance *instance)
 {
     const char *success = starting->args->values[OPTION_SUCCESS];
@@ -115,17 +118,18 @@ static int exit_of(const struct starting *starting, const struct instance *insta
     return instance->loaded.head.is_stopped ? CLI_FAILURE : CLI_OK;
 }
 
-/* Whoever serves the store may need it for itself: from here on it is only read. */
+/* Opens the store for reading only: the program that serves it may need it for itself. */
 static int wait_for_end(struct cli *cli, const struct starting *starting)
 {
-    struct store_wish wish = { .url = starting->wish.url, .machine = starting->wish.machine };
+    struct store_request request = { .url = starting->request.url,
+                                     .machine = starting->request.machine };
     struct instance instance;
     struct cli_store store;
     int code;
 
-    if (!wish.machine)
-        wish.machine = starting->machine;
-    code = cli_store_open(cli, &wish, &store);
+    if (!request.machine)
+        request.machine = starting->machine;
+    code = served_store_open(cli, &request, &store);
     if (code == CLI_OK)
         code = instance_find(&store, starting->id, &instance);
     if (code == CLI_OK) {
@@ -135,7 +139,7 @@ static int wait_for_end(struct cli *cli, const struct starting *starting)
         if (code == CLI_OK)
             code = exit_of(starting, &instance);
         else if (code == CLI_TIMEOUT)
-            cli_complain(cli, "%s is still %s", starting->id, instance_state(&instance));
+            cli_report_error(cli, "%s is still %s", starting->id, instance_state(&instance));
         instance_close(&instance);
     }
     cli_store_close(&store);
@@ -146,7 +150,7 @@ static bool check_id(struct cli *cli, const char *what, const char *id)
 {
     if (det_store_id_is_valid(id))
         return true;
-    cli_complain(cli, "an %s has 1 to %d characters of A-Z a-z 0-9 . _ : -", what, DET_ID_MAX);
+    cli_report_error(cli, "an %s has 1 to %d characters of A-Z a-z 0-9 . _ : -", what, DET_ID_MAX);
     return false;
 }
 
@@ -160,11 +164,11 @@ static bool read_words(struct cli *cli, struct starting *starting)
         (event_id && !check_id(cli, "event id", event_id)))
         return false;
     if (!waits && (args->values[OPTION_TIMEOUT] || args->values[OPTION_SUCCESS])) {
-        cli_complain(cli, "--timeout and --success are for --wait");
+        cli_report_error(cli, "--timeout and --success need --wait");
         return false;
     }
     if (cli_has_suffix(machine, CLI_SPEC_SUFFIX))
-        starting->wish.machine = machine;
+        starting->request.machine = machine;
     else
         starting->machine = machine;
     starting->id = args->operands[1];
@@ -178,13 +182,13 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     struct starting starting = { .args = args };
     int code;
 
-    starting.wish = (struct store_wish){ .url = args->values[OPTION_STORE],
-                                         .may_make = true,
-                                         .judge = judge,
-                                         .judge_context = &starting };
+    starting.request = (struct store_request){ .url = args->values[OPTION_STORE],
+                                               .may_make = true,
+                                               .validate = find_definition,
+                                               .validate_context = &starting };
     if (!read_words(cli, &starting))
         return CLI_USAGE;
-    code = act_open(cli, &starting.wish, &starting.act);
+    code = act_open(cli, &starting.request, &starting.act);
     if (code == CLI_OK)
         code = start(&starting);
     act_close(&starting.act);
@@ -198,20 +202,16 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_start;
 const struct cli_command cli_command_start = {
     .name = "start",
-    .summary = "make a new instance of a machine",
-    .about =
-        "Puts a new instance into the initial state of its machine; when it returns, it is on the "
-        "disk.\n"
-        "MACHINE is a name that the project or the store knows, or a .fsm file. The store is made "
-        "if it\n"
-        "is not there. Fields of the data that are not given are zero.\n"
-        "\n"
-        "    detent start order.fsm o-1 --store sqlite:orders.db --data '{\"total\": 42}'\n"
-        "\n"
-        "With --wait it shows what happens to it, and exits with 0 in a final state, 1 when it "
-        "was\n"
-        "stopped, 5 when the time is over. Without --id, one that is there already is exit code "
-        "4.",
+    .summary = "start a new instance of a machine",
+    .about = "Starts an instance in the initial state of its machine, and returns when it is on\n"
+             "the disk. MACHINE is a name that the project or the store knows, or a .fsm file.\n"
+             "The store is created if it does not exist. Omitted fields of the data are zero.\n"
+             "\n"
+             "    detent start order.fsm o-1 --store sqlite:orders.db --data '{\"total\": 42}'\n"
+             "\n"
+             "With --wait it prints the events of the instance, and exits with 0 in a final\n"
+             "state, 1 if the instance was stopped, 5 at the timeout. Without --id, an existing\n"
+             "instance is exit code 4.",
     .operand = { .form = "MACHINE ID", .least = 2, .most = 2, .suffix = ".fsm" },
     .options = option_table,
     .run = run_command,

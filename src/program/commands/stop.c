@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* stop.c - `detent stop`: stops tasks, slots, or all of it. */
+/* stop.c - `detent stop`: stops tasks, slots, or the whole daemon. */
 #include "client/task_order.h"
 
 enum { OPTION_PURGE = ORDER_OPTIONS };
 
 static const struct cli_option option_table[] = {
     ORDER_OPTION_TABLE,
-    [OPTION_PURGE] = { "purge", 0, NULL, NULL, "of a slot: empty its queue too" },
+    [OPTION_PURGE] = { "purge", 0, NULL, NULL, "also empty the queue of the slot" },
     { NULL, 0, NULL, NULL, NULL },
 };
 
@@ -18,13 +18,13 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         .verb = "stop",
         .doing = "stopping",
         .done = "stopped",
-        .all_doing = "Everything is stopping, and then detent up ends",
-        .all_done = "Everything has stopped; detent has ended.",
+        .all_doing = "Stopping everything, then detent up exits",
+        .all_done = "Everything has stopped; detent up has exited.",
         .purges = args->values[OPTION_PURGE] != NULL,
     };
 
     if (order.purges && args->operand_count == 0) {
-        cli_complain(cli, "--purge is about a slot: detent stop SLOT --purge");
+        cli_report_error(cli, "--purge needs a slot: detent stop SLOT --purge");
         return CLI_USAGE;
     }
     return order_run(cli, args, &order);
@@ -33,14 +33,13 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_stop;
 const struct cli_command cli_command_stop = {
     .name = "stop",
-    .summary = "stop tasks of a detent that is up, or all of it",
-    .about =
-        "Stops a task, all members of a group, or what runs in a slot, whose next one starts then\n"
-        "unless --purge empties its queue. Each is asked by its stop signal, and forced when its "
-        "grace\n"
-        "is over. What was stopped stays so until detent restart.\n"
-        "\n"
-        "Without a name it stops everything, and detent up ends.",
+    .summary = "stop tasks of the running daemon, or the whole daemon",
+    .about = "Stops a task, all members of a group, or the running tasks of a slot, whose queue\n"
+             "then continues unless --purge empties it. Each task receives its stop signal and\n"
+             "is killed when its grace is over. A stopped task stays stopped until detent\n"
+             "restart.\n"
+             "\n"
+             "Without a name it stops everything, and detent up exits.",
     .operand = { .form = "[NAME...]", .most = CLI_OPERANDS_ANY, .names = "tree" },
     .options = option_table,
     .run = run_command,

@@ -153,7 +153,7 @@ static int run_scenario(struct det_test_memory *memory, void *argument)
     return run_in(&memory->allocator, words) == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
 }
 
-static void every_lack_of_memory_is_told(void **state)
+static void store_commands_report_every_failed_allocation(void **state)
 {
     const struct place *place = *state;
     struct scenario scenarios[] = {
@@ -177,7 +177,7 @@ static void every_lack_of_memory_is_told(void **state)
     }
 }
 
-static void every_lack_of_memory_while_repairing_is_told(void **state)
+static void store_repair_reports_every_failed_allocation(void **state)
 {
     struct place *place = *state;
     struct scenario scenarios[] = {
@@ -194,9 +194,10 @@ static void every_lack_of_memory_while_repairing_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_lack_of_memory_is_told, open_place, close_place),
         cmocka_unit_test_setup_teardown(
-            every_lack_of_memory_while_repairing_is_told, open_place, close_place),
+            store_commands_report_every_failed_allocation, open_place, close_place),
+        cmocka_unit_test_setup_teardown(
+            store_repair_reports_every_failed_allocation, open_place, close_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* store_repair.c - `detent store repair`: damaged heads of instances, written anew where their
- * checksums prove what they were. What is damaged is what `store verify` finds. */
+/* store_repair.c - `detent store repair`: restores damaged heads of instances if their checksums
+ * prove the result. `store verify` finds the damage. */
 #include <string.h>
 
 #include <detent/runtime.h>
@@ -10,11 +10,10 @@
 #include "commands/store_verbs.h"
 #include "json/writer.h"
 
-/* An instance with something wrong; the findings about it stand behind each other, and the first
- * one counts. */
+/* A damaged instance. Its findings follow each other, and the first one counts. */
 struct damage {
     struct damage *next;
-    const char *machine, *id; /* NULL: it is not about an instance */
+    const char *machine, *id; /* NULL: not about an instance */
     const char *text;
 };
 
@@ -27,8 +26,9 @@ struct repair {
     bool is_dry; /* the store is open for reading */
 };
 
-/* `why` not; NULL: it is restored, or can be. */
-static void tell(struct repair *repair, const char *machine, const char *id, const char *why)
+/* `why` it is not restored; NULL: it is, or can be. */
+static void report_result(
+    struct repair *repair, const char *machine, const char *id, const char *why)
 {
     struct cli *cli = repair->store->cli;
 
@@ -54,8 +54,8 @@ static void tell(struct repair *repair, const char *machine, const char *id, con
     }
 }
 
-/* `found` is what is wrong with it; NULL: nothing is known of that. */
-static int mend(
+/* `found` is the known damage; NULL: none is known. */
+static int repair_instance(
     struct repair *repair, const struct det_machine *machine, const char *id, const char *found)
 {
     struct cli *cli = repair->store->cli;
@@ -66,9 +66,9 @@ static int mend(
     if (r == DET_ERR_NO_MEMORY)
         return cli_no_memory(cli);
     if (r == DET_ERR_EXISTS && !found) {
-        cli_say(
-            cli, "the head of %s '%s' is as it was written; there is nothing to repair\n",
-            machine->name, id);
+        cli_print_error(
+            cli, "the head of %s '%s' is not damaged; there is nothing to repair\n", machine->name,
+            id);
         return CLI_OK;
     }
     if (r == DET_ERR_EXISTS)
@@ -76,9 +76,9 @@ static int mend(
             &error, r, "%s %s cannot be repaired: %s; only a head can be derived again",
             machine->name, id, found);
     if (r == 0 || (r == DET_ERR_READ_ONLY && repair->is_dry))
-        tell(repair, machine->name, id, NULL);
+        report_result(repair, machine->name, id, NULL);
     else
-        tell(repair, machine->name, id, error.text);
+        report_result(repair, machine->name, id, error.text);
     return CLI_OK;
 }
 
@@ -87,10 +87,10 @@ static int repair_one(struct repair *repair, const char *id)
     struct det_machine *machine;
     int code = cli_store_find(repair->store, id, &machine);
 
-    return code == CLI_OK ? mend(repair, machine, id, NULL) : code;
+    return code == CLI_OK ? repair_instance(repair, machine, id, NULL) : code;
 }
 
-/* What is wrong, in the order in which it is found. */
+/* The damage, in the order in which it is found. */
 
 static bool is_same(const char *a, const char *b)
 {
@@ -103,7 +103,7 @@ static bool copy_text(struct det_arena *arena, const char *text, const char **re
     return !text || *ret;
 }
 
-static bool is_meant(const struct repair *repair, const struct det_store_finding *row)
+static bool is_selected(const struct repair *repair, const struct det_store_finding *row)
 {
     const char *wanted = repair->store->wanted;
     const struct damage *last = repair->last;
@@ -122,7 +122,7 @@ static int take_finding(void *context, const struct det_store_finding *row)
 
     if (cli_is_stopped(repair->store->cli))
         return 1;
-    if (!is_meant(repair, row))
+    if (!is_selected(repair, row))
         return 0;
     damage = det_arena_alloc(arena, sizeof *damage);
     if (!damage || !copy_text(arena, row->machine, &damage->machine) ||
@@ -154,21 +154,21 @@ static int find_damages(struct repair *repair)
     r = store->ops->check(store->store, take_finding, take_progress, repair);
     cli_progress_end(store->cli);
     if (r < 0)
-        return cli_store_complain(store, r, NULL);
+        return cli_report_store_error(store, r, NULL);
     return r > 0 ? CLI_INTERRUPTED : CLI_OK;
 }
 
-static int mend_damage(struct repair *repair, const struct damage *damage)
+static int repair_damage(struct repair *repair, const struct damage *damage)
 {
     struct det_machine *machine;
     int code;
 
     if (!damage->machine || !damage->id) {
-        tell(repair, damage->machine, damage->id, damage->text);
+        report_result(repair, damage->machine, damage->id, damage->text);
         return CLI_OK;
     }
     code = cli_store_machine(repair->store, damage->machine, &machine);
-    return code == CLI_OK ? mend(repair, machine, damage->id, damage->text) : code;
+    return code == CLI_OK ? repair_instance(repair, machine, damage->id, damage->text) : code;
 }
 
 static int repair_all(struct repair *repair)
@@ -182,9 +182,9 @@ static int repair_all(struct repair *repair)
     if (code == CLI_OK)
         code = find_damages(repair);
     for (const struct damage *d = repair->first; code == CLI_OK && d; d = d->next)
-        code = cli_is_stopped(store->cli) ? CLI_INTERRUPTED : mend_damage(repair, d);
+        code = cli_is_stopped(store->cli) ? CLI_INTERRUPTED : repair_damage(repair, d);
     if (code == CLI_OK && !repair->first)
-        cli_say(store->cli, "%s: nothing is damaged\n", store->url);
+        cli_print_error(store->cli, "%s: nothing is damaged\n", store->url);
     return code;
 }
 
@@ -194,12 +194,12 @@ static void summarize(const struct repair *repair)
 
     if (repair->repaired + repair->failed == 0)
         return;
-    cli_say(
+    cli_print_error(
         cli, "%s: %llu instance%s %srestored", repair->store->url, STORE_COUNT(repair->repaired),
         repair->is_dry ? "can be " : "");
     if (repair->failed)
-        cli_say(cli, ", %llu not", (unsigned long long)repair->failed);
-    cli_say(cli, "%s\n", repair->is_dry ? "; nothing was changed" : "");
+        cli_print_error(cli, ", %llu not", (unsigned long long)repair->failed);
+    cli_print_error(cli, "%s\n", repair->is_dry ? "; nothing was changed" : "");
 }
 
 int store_repair(struct cli_store *store, const char *id)
@@ -210,17 +210,17 @@ int store_repair(struct cli_store *store, const char *id)
         .is_passive = true,
         .shards = 1,
     };
-    struct repair repair = { .store = store, .is_dry = !store->wish.is_writing };
+    struct repair repair = { .store = store, .is_dry = !store->request.is_writing };
     struct det_error error = { 0 };
     int code, r;
 
     if (!store->ops->repair || !store->ops->check)
-        return store_unsupported(store, "be repaired", "take its backup");
-    /* What is there was written by the definition that the store has. */
-    store->wish.is_writing = false;
+        return store_unsupported(store, "repair", "restore a backup");
+    /* The stored data was written with the definition of the store. */
+    store->request.is_writing = false;
     r = det_runtime_open(store->store, &options, &repair.runtime, &error);
     if (r < 0)
-        return cli_store_complain(store, r, &error);
+        return cli_report_store_error(store, r, &error);
     det_json_writer_init(&repair.json, store->cli->allocator);
     code = id ? repair_one(&repair, id) : repair_all(&repair);
     if (code == CLI_OK)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tasks.c - `detent tasks`: the tasks of a detent that is up, once or for as long as one looks. */
+/* tasks.c - `detent tasks`: shows the tasks of the running daemon, once or continuously. */
 #include <string.h>
 
 #include "client/remote.h"
 #include "inspect/print_tasks.h"
 
-/* Ages go on by themselves; what happens is shown at once, but not more often than this. */
+/* Ages are updated at this interval. Events are shown at once, but not more often than this. */
 #define WATCH_EVERY DET_SECOND
 #define WATCH_LEAST (100 * DET_MILLISECOND)
 
 enum { OPTION_WATCH, OPTION_PROJECT };
 
 static const struct cli_option option_table[] = {
-    [OPTION_WATCH] = { "watch", 'w', NULL, NULL, "go on, and show what changes" },
+    [OPTION_WATCH] = { "watch", 'w', NULL, NULL, "keep showing changes" },
     [OPTION_PROJECT] = REMOTE_OPTION_PROJECT,
     { NULL, 0, NULL, NULL, NULL },
 };
@@ -25,24 +25,26 @@ static const struct table_column columns[] = {
     { "slot", 7, false },    { "why", 0, false },
 };
 
-/* What is looked at. */
 struct view {
     struct remote remote;
     const struct cli_args *args;
-    json_t *tree;  /* for the groups within groups; NULL: nobody has asked for one */
-    json_t *tasks; /* as they were shown last; NULL: not yet */
-    size_t lines;  /* that this took on the terminal */
+    struct remote_list tree;     /* nested groups; read on demand */
+    struct remote_list tasks;    /* as shown last */
+    size_t lines;                /* of the last table on the terminal */
+    struct remote_stream stream; /* of events; each triggers a refresh */
+    det_time shown_at;
 };
 
-/* By its own name, or by that of its slot or of a group it is in. */
-static bool is_named(const struct view *view, const json_t *task, const char *name)
+/* Compares the name with those of the task, its slot and its groups. */
+static bool is_named(const struct view *view, const struct det_json_value *task, const char *name)
 {
     return strcmp(show_text(task, "name"), name) == 0 ||
-           strcmp(show_text(task, "slot"), name) == 0 || remote_is_in_group(view->tree, task, name);
+           strcmp(show_text(task, "slot"), name) == 0 ||
+           remote_is_in_group(&view->tree, task, name);
 }
 
-/* Without names all of them. */
-static bool is_wanted(const struct view *view, const json_t *task)
+/* No names mean all tasks. */
+static bool is_wanted(const struct view *view, const struct det_json_value *task)
 {
     for (size_t i = 0; i < view->args->operand_count; i++) {
         if (is_named(view, task, view->args->operands[i]))
@@ -51,48 +53,51 @@ static bool is_wanted(const struct view *view, const json_t *task)
     return view->args->operand_count == 0;
 }
 
-static bool has_wanted(const struct view *view, const json_t *tasks)
+static bool has_wanted(const struct view *view, const struct remote_list *tasks)
 {
-    for (size_t i = 0; i < json_array_size(tasks); i++) {
-        if (is_wanted(view, json_array_get(tasks, i)))
+    for (size_t i = 0; i < tasks->count; i++) {
+        const struct det_json_value *task = tasks->items[i];
+        if (is_wanted(view, task))
             return true;
     }
     return false;
 }
 
-static bool is_known(const struct view *view, const json_t *tasks, const char *name)
+static bool is_known(const struct view *view, const struct remote_list *tasks, const char *name)
 {
-    for (size_t i = 0; i < json_array_size(tasks); i++) {
-        if (is_named(view, json_array_get(tasks, i), name))
+    for (size_t i = 0; i < tasks->count; i++) {
+        const struct det_json_value *task = tasks->items[i];
+        if (is_named(view, task, name))
             return true;
     }
-    return remote_find(view->tree, name) != NULL;
+    return remote_find(&view->tree, name) != NULL;
 }
 
-/* Names that say nothing by themselves may be those of groups. */
-static int check_name(struct view *view, const json_t *tasks, const char *name)
+/* An unknown name may be that of a group. */
+static int check_name(struct view *view, const struct remote_list *tasks, const char *name)
 {
     char hint[REMOTE_HINT_TEXT];
     int code = CLI_OK;
 
-    if (!is_known(view, tasks, name) && !view->tree)
+    if (!is_known(view, tasks, name) && !view->tree.is_read)
         code = remote_tree(&view->remote, &view->tree);
     if (code != CLI_OK || is_known(view, tasks, name))
         return code;
-    cli_complain(
+    cli_report_error(
         view->remote.cli, "there is no task or group '%s'%s", name,
-        remote_hint(view->remote.cli, view->tree, name, hint));
+        remote_hint(view->remote.cli, &view->tree, name, hint));
     return CLI_NOT_FOUND;
 }
 
-static void add_row(struct table *table, const json_t *task, det_time now)
+static void add_row(struct table *table, const struct det_json_value *task, det_time now)
 {
-    json_int_t process = show_number(task, "process"), restarts = show_number(task, "restarts");
+    int64_t process = det_json_get_signed(task, "process");
+    int64_t restarts = det_json_get_signed(task, "restarts");
 
     table_add(table, CLI_BOLD, "%s", show_text(task, "name"));
     show_state_cell(table, show_task_state(task));
     show_age_cell(table, task, now);
-    table_add(table, CLI_PLAIN, "%lld", (long long)show_number(task, "attempt"));
+    table_add(table, CLI_PLAIN, "%lld", (long long)det_json_get_signed(task, "attempt"));
     table_add(table, restarts ? CLI_YELLOW : CLI_PLAIN, "%lld", (long long)restarts);
     if (process)
         table_add(table, CLI_PLAIN, "%lld", (long long)process);
@@ -104,7 +109,7 @@ static void add_row(struct table *table, const json_t *task, det_time now)
     show_why_cell(table, task);
 }
 
-/* Where the table was, if it is to be replaced. */
+/* Erases the previous table, to replace it. */
 static void wipe(const struct view *view)
 {
     char text[64];
@@ -116,7 +121,7 @@ static void wipe(const struct view *view)
     cli_write(view->remote.cli, text, (size_t)size);
 }
 
-static void print_table(struct view *view, const json_t *tasks)
+static void print_table(struct view *view, const struct remote_list *tasks)
 {
     struct cli *cli = view->remote.cli;
     det_time now = det_world_now(cli->world, DET_CLOCK_WALL);
@@ -125,122 +130,111 @@ static void print_table(struct view *view, const json_t *tasks)
     size_t lines;
 
     table_init(&table, cli, columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < json_array_size(tasks); i++) {
-        if (is_wanted(view, json_array_get(tasks, i)))
-            add_row(&table, json_array_get(tasks, i), now);
+    for (size_t i = 0; i < tasks->count; i++) {
+        const struct det_json_value *task = tasks->items[i];
+        if (is_wanted(view, task))
+            add_row(&table, task, now);
     }
     if (is_replaced)
         wipe(view);
-    else if (view->tasks)
+    else if (view->tasks.is_read)
         cli_print(cli, "\n");
     lines = table_print(&table, is_replaced && cli->out_rows ? cli->out_rows - 1 : 0);
     view->lines = is_replaced ? lines : 0;
     table_deinit(&table);
 }
 
-/* As data only those that are not as they were. */
-static void print_changes(struct view *view, const json_t *tasks)
+/* JSON has only the tasks that have changed. */
+static void print_changes(struct view *view, const struct remote_list *tasks)
 {
-    for (size_t i = 0; i < json_array_size(tasks); i++) {
-        json_t *task = json_array_get(tasks, i);
-        const json_t *before =
-            view->tasks ? remote_find(view->tasks, show_text(task, "name")) : NULL;
+    for (size_t i = 0; i < tasks->count; i++) {
+        const struct det_json_value *task = tasks->items[i];
+        const struct det_json_value *before = remote_find(&view->tasks, show_text(task, "name"));
 
-        if (is_wanted(view, task) && !(before && json_equal(before, task)))
-            cli_json(view->remote.cli, json_incref(task));
+        if (is_wanted(view, task) && !(before && det_view_equal(before->raw, task->raw)))
+            cli_print_value(view->remote.cli, task);
     }
 }
 
-static void print(struct view *view, json_t *tasks_take)
+static bool are_as_shown(const struct view *view, const struct remote_list *tasks)
+{
+    bool are_same = view->tasks.is_read && view->tasks.count == tasks->count;
+
+    for (size_t i = 0; are_same && i < tasks->count; i++)
+        are_same = det_view_equal(view->tasks.items[i]->raw, tasks->items[i]->raw);
+    return are_same;
+}
+
+static void print(struct view *view, const struct remote_list *tasks)
 {
     struct cli *cli = view->remote.cli;
 
     if (cli->is_json)
-        print_changes(view, tasks_take);
-    else if (!has_wanted(view, tasks_take) && !view->tasks)
-        cli_say(cli, "There are no tasks.\n");
-    else if (cli->out_is_terminal || !view->tasks || !json_equal(view->tasks, tasks_take))
-        print_table(view, tasks_take);
+        print_changes(view, tasks);
+    else if (!has_wanted(view, tasks) && !view->tasks.is_read)
+        cli_print_error(cli, "There are no tasks.\n");
+    else if (cli->out_is_terminal || !are_as_shown(view, tasks))
+        print_table(view, tasks);
     cli_flush(cli);
-    json_decref(view->tasks);
-    view->tasks = tasks_take;
 }
 
 static int show_once(struct view *view)
 {
-    json_t *tasks;
+    struct remote_list tasks;
     int code = remote_list(&view->remote, "/v1/tasks", &tasks);
 
-    if (code != CLI_OK)
-        return code;
-    for (size_t i = 0; i < view->args->operand_count && !view->tasks; i++) {
-        int missing = check_name(view, tasks, view->args->operands[i]);
+    for (size_t i = 0; tasks.is_read && i < view->args->operand_count && !view->tasks.is_read;
+         i++) {
+        int missing = check_name(view, &tasks, view->args->operands[i]);
 
         code = missing != CLI_OK ? missing : code;
     }
-    if (code == CLI_OK || has_wanted(view, tasks))
-        print(view, tasks);
-    else
-        json_decref(tasks);
+    if (tasks.is_read && (code == CLI_OK || has_wanted(view, &tasks))) {
+        print(view, &tasks);
+        remote_list_free(&view->tasks);
+        view->tasks = tasks;
+    } else {
+        remote_list_free(&tasks);
+    }
     return code;
 }
 
-/* Until something has happened or time has passed, and then until it is time to look again: 1, or
- * 0 when there will be no more, or an error. */
-static int wait_for_change(
-    struct view *view, struct daemon_client *events, det_time shown_at, struct det_error *reterr)
+static int show_again(void *user)
 {
-    bool has_ages = view->remote.cli->out_is_terminal && !view->remote.cli->is_json;
-    det_time deadline = has_ages ? shown_at + WATCH_EVERY : DET_NEVER;
-    json_t *event = NULL;
-    int r;
+    struct view *view = user;
+    struct cli *cli = view->remote.cli;
+    bool has_ages = cli->out_is_terminal && !cli->is_json;
 
-    for (;;) {
-        r = daemon_client_next(events, deadline, &event, reterr);
-        if (r <= 0)
-            return r == DET_ERR_TIMEOUT ? 1 : r;
-        json_decref(event);
-        deadline = shown_at + WATCH_LEAST;
-    }
+    view->shown_at = remote_within(0);
+    view->stream.deadline = has_ages ? view->shown_at + WATCH_EVERY : DET_NEVER;
+    cli_measure(cli);
+    return show_once(view);
 }
 
-/* Looks again and again; `events` tells when. */
-static int watch_by(struct view *view, struct remote *events)
+static int note_event(void *user, const struct det_json_value *event)
 {
-    struct det_error error = { 0 };
-    int code = CLI_OK, r;
+    struct view *view = user;
 
-    r = daemon_client_ask(
-        events->client, "GET", "/v1/task-events?follow=true&new=true", NULL, &error);
-    while (r >= 0) {
-        det_time shown_at = remote_within(0);
-
-        cli_measure(view->remote.cli);
-        code = show_once(view);
-        if (code != CLI_OK || cli_is_stopped(view->remote.cli))
-            return code;
-        r = wait_for_change(view, events->client, shown_at, &error);
-        if (r == 0)
-            return CLI_OK;
-    }
-    return remote_complain(events, r, &error);
+    (void)event;
+    view->stream.deadline = view->shown_at + WATCH_LEAST;
+    return CLI_OK;
 }
 
 static int watch(struct view *view)
 {
-    struct cli *cli = view->remote.cli;
     struct remote events;
-    int code = remote_open(cli, view->remote.project, &events);
+    int code = remote_open(view->remote.cli, view->remote.project, &events);
 
     if (code != CLI_OK)
         return code;
-    view->remote.follows = events.follows = true;
-    code = watch_by(view, &events);
+    view->remote.follows = true;
+    view->stream = (struct remote_stream){ .path = "/v1/task-events?follow=true&new=true",
+                                           .each = note_event,
+                                           .on_time = show_again,
+                                           .user = view };
+    code = remote_follow(&events, &view->stream);
     remote_close(&events);
-    if (!view->remote.has_ended && !events.has_ended)
-        return code;
-    cli_say(cli, "The detent that ran here has ended.\n");
-    return CLI_OK;
+    return view->remote.has_ended ? remote_report_end(&view->remote) : code;
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)
@@ -251,8 +245,8 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     if (code != CLI_OK)
         return code;
     code = args->values[OPTION_WATCH] ? watch(&view) : show_once(&view);
-    json_decref(view.tasks);
-    json_decref(view.tree);
+    remote_list_free(&view.tasks);
+    remote_list_free(&view.tree);
     remote_close(&view.remote);
     return code;
 }
@@ -260,17 +254,13 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_tasks;
 const struct cli_command cli_command_tasks = {
     .name = "tasks",
-    .summary = "show the tasks of a detent that is up",
-    .about =
-        "One line for each task, or for those that are named: by their own name, or by that of "
-        "their\n"
-        "group or slot. A task is starting until it is ready, then running; in backoff after a "
-        "failure\n"
-        "until its next attempt; resting until its next time; held while it waits for others.\n"
-        "\n"
-        "--watch shows the table anew whenever something happens; where the output is no terminal "
-        "it\n"
-        "prints what has changed.",
+    .summary = "show the tasks of the running daemon",
+    .about = "Prints one line per task, or only for those named, by task, group or slot. A task\n"
+             "is starting until it is ready, then running; in backoff after a failure until its\n"
+             "next attempt; resting until its next run; held while it waits for other tasks.\n"
+             "\n"
+             "With --watch it updates the table on every change; if the output is not a\n"
+             "terminal, it prints only the changes.",
     .operand = { .form = "[NAME...]", .most = CLI_OPERANDS_ANY, .names = "tree" },
     .options = option_table,
     .run = run_command,

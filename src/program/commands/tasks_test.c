@@ -28,11 +28,11 @@
 
 #define HEAD "task   state    for  attempt  restarts  process     next  group  slot   why\n"
 
-static void tasks_are_a_table(void **state)
+static void tasks_are_printed_as_a_table(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "GET /v1/tasks", WEB FLAKY JOB ".");
+    answer_to(fake, "GET /v1/tasks", WEB FLAKY JOB ".");
     assert_int_equal(run(fake, WORDS("tasks")), CLI_OK);
     assert_string_equal(
         fake->out,
@@ -42,15 +42,15 @@ static void tasks_are_a_table(void **state)
              "job    held      1h        0         0                           batch  "
              "waits for web\n");
     assert_string_equal(fake->err, "");
-    assert_string_equal(det_buffer_text(&fake->heard), "GET /v1/tasks\n");
+    assert_string_equal(det_buffer_text(&fake->received), "GET /v1/tasks\n");
 }
 
 static void tasks_can_be_named_by_their_group_and_slot(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "GET /v1/tasks", WEB FLAKY JOB ".");
-    say_to(fake, "GET /v1/tree", BACK WEB FLAKY JOB ".");
+    answer_to(fake, "GET /v1/tasks", WEB FLAKY JOB ".");
+    answer_to(fake, "GET /v1/tree", BACK WEB FLAKY JOB ".");
     assert_int_equal(run(fake, WORDS("tasks", "flaky")), CLI_OK);
     assert_string_equal(
         fake->out, "task   state    for  attempt  restarts     next  why\n"
@@ -68,12 +68,12 @@ static void tasks_can_be_named_by_their_group_and_slot(void **state)
 
 #define ABOVE(name, parent) "{\"kind\":\"group\",\"name\":\"" name "\",\"parent\":" parent "}\n"
 
-static void a_group_stands_for_the_groups_below_it(void **state)
+static void group_name_selects_its_nested_groups(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "GET /v1/tasks", WEB FLAKY ".");
-    say_to(
+    answer_to(fake, "GET /v1/tasks", WEB FLAKY ".");
+    answer_to(
         fake, "GET /v1/tree",
         ABOVE("all", "null") ABOVE("back", "\"all\"") ABOVE("empty", "null")
             ABOVE("snake", "\"snake\"") WEB FLAKY ".");
@@ -89,28 +89,28 @@ static void a_group_stands_for_the_groups_below_it(void **state)
     assert_string_equal(fake->out, "");
 }
 
-static void json_is_what_the_other_side_said(void **state)
+static void json_output_is_passed_through(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "GET /v1/tasks", FLAKY ".");
-    say_to(fake, "GET /v1/slots", "{\"kind\":\"slot\",\"name\":\"batch\",\"new\":[1]}\n.");
-    say_to(fake, "GET /v1/tree", "{\"kind\":\"group\",\"name\":\"back\"}\n.");
+    answer_to(fake, "GET /v1/tasks", FLAKY ".");
+    answer_to(fake, "GET /v1/slots", "{\"kind\":\"slot\",\"name\":\"batch\",\"new\":[1]}\n.");
+    answer_to(fake, "GET /v1/tree", "{\"kind\":\"group\",\"name\":\"back\"}\n.");
     assert_int_equal(run(fake, WORDS("tasks", "--json")), CLI_OK);
     assert_ptr_equal(
-        strstr(fake->out, "{\"kind\": \"task\", \"id\": 2, \"name\": \"flaky\", "), fake->out);
+        strstr(fake->out, "{\"kind\":\"task\",\"id\":2,\"name\":\"flaky\","), fake->out);
     assert_int_equal(run(fake, WORDS("slots", "--json")), CLI_OK);
-    assert_string_equal(fake->out, "{\"kind\": \"slot\", \"name\": \"batch\", \"new\": [1]}\n");
+    assert_string_equal(fake->out, "{\"kind\":\"slot\",\"name\":\"batch\",\"new\":[1]}\n");
     assert_int_equal(run(fake, WORDS("tree", "--json")), CLI_OK);
-    assert_string_equal(fake->out, "{\"kind\": \"group\", \"name\": \"back\"}\n");
+    assert_string_equal(fake->out, "{\"kind\":\"group\",\"name\":\"back\"}\n");
 }
 
-static void nothing_is_a_sentence(void **state)
+static void empty_lists_print_a_sentence(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "GET /v1/tasks", ".");
-    say_to(fake, "GET /v1/slots", ".");
+    answer_to(fake, "GET /v1/tasks", ".");
+    answer_to(fake, "GET /v1/slots", ".");
     assert_int_equal(run(fake, WORDS("tasks")), CLI_OK);
     assert_string_equal(fake->err, "There are no tasks.\n");
     assert_int_equal(run(fake, WORDS("slots")), CLI_OK);
@@ -118,11 +118,11 @@ static void nothing_is_a_sentence(void **state)
     assert_string_equal(fake->out, "");
 }
 
-static void a_narrow_terminal_gets_what_matters(void **state)
+static void narrow_terminal_gets_the_important_columns(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "GET /v1/tasks", WEB FLAKY JOB ".");
+    answer_to(fake, "GET /v1/tasks", WEB FLAKY JOB ".");
     fake->cli.out_columns = 40;
     assert_int_equal(run(fake, WORDS("tasks")), CLI_OK);
     assert_string_equal(
@@ -136,25 +136,25 @@ static void watching_shows_each_change(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "GET /v1/tasks", FLAKY ".");
-    say_to(fake, "GET /v1/tasks", WEB FLAKY ".x");
-    say_to(fake, "GET /v1/task-events", "{\"kind\":\"event\"}\n~");
+    answer_to(fake, "GET /v1/tasks", FLAKY ".");
+    answer_to(fake, "GET /v1/tasks", WEB FLAKY ".x");
+    answer_to(fake, "GET /v1/task-events", "{\"kind\":\"event\"}\n~");
     assert_int_equal(run(fake, WORDS("tasks", "--watch", "--json")), CLI_OK);
-    assert_ptr_equal(strstr(fake->out, "{\"kind\": \"task\", \"id\": 2"), fake->out);
-    /* What has not changed is not told again. */
-    assert_null(strstr(fake->out + 1, "{\"kind\": \"task\", \"id\": 2"));
-    assert_non_null(strstr(fake->out, "\n{\"kind\": \"task\", \"id\": 1"));
+    assert_ptr_equal(strstr(fake->out, "{\"kind\":\"task\",\"id\":2"), fake->out);
+    /* Unchanged tasks are not reported again. */
+    assert_null(strstr(fake->out + 1, "{\"kind\":\"task\",\"id\":2"));
+    assert_non_null(strstr(fake->out, "\n{\"kind\":\"task\",\"id\":1"));
     assert_non_null(
-        strstr(det_buffer_text(&fake->heard), "GET /v1/task-events?follow=true&new=true\n"));
+        strstr(det_buffer_text(&fake->received), "GET /v1/task-events?follow=true&new=true\n"));
 }
 
 static void watching_replaces_the_table_on_a_terminal(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "GET /v1/tasks", WEB FLAKY ".");
-    say_to(fake, "GET /v1/tasks", FLAKY ".x");
-    say_to(fake, "GET /v1/task-events", "{\"kind\":\"event\"}\n~");
+    answer_to(fake, "GET /v1/tasks", WEB FLAKY ".");
+    answer_to(fake, "GET /v1/tasks", FLAKY ".x");
+    answer_to(fake, "GET /v1/task-events", "{\"kind\":\"event\"}\n~");
     fake->cli.out_is_terminal = true;
     assert_int_equal(run(fake, WORDS("tasks", "--watch")), CLI_OK);
     assert_non_null(strstr(fake->out, "exit code 1\n\033[3A\033[Jtask   state "));
@@ -164,23 +164,34 @@ static void watching_replaces_the_table_on_a_terminal(void **state)
     assert_non_null(strstr(fake->out, "exit code 1\n\ntask   state "));
 }
 
-static void watching_ends_with_the_other_side(void **state)
+static void watching_ends_with_the_daemon(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "GET /v1/tasks", FLAKY ".x");
-    say_to(fake, "GET /v1/task-events", "~");
+    answer_to(fake, "GET /v1/tasks", FLAKY ".x");
+    answer_to(fake, "GET /v1/task-events", "~");
     fake->cli.out_is_terminal = true;
     assert_int_equal(run(fake, WORDS("tasks", "-w")), CLI_OK);
     assert_non_null(strstr(fake->out, "in 1.6s"));
-    assert_string_equal(fake->err, "The detent that ran here has ended.\n");
+    assert_string_equal(fake->err, "The running detent has exited.\n");
 }
 
-static void a_tree_has_lines(void **state)
+static void slow_reader_is_told_why_the_stream_ended(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(fake, "GET /v1/tree", BACK INNER WEB FLAKY ".");
+    answer_to(fake, "GET /v1/tasks", FLAKY ".");
+    answer_to(fake, "GET /v1/task-events", "^");
+    assert_int_equal(run(fake, WORDS("tasks", "-w")), CLI_FAILURE);
+    assert_string_equal(
+        fake->err, "detent tasks: the daemon closed the stream: it was not read fast enough\n");
+}
+
+static void tree_is_drawn_with_lines(void **state)
+{
+    struct fake *fake = *state;
+
+    answer_to(fake, "GET /v1/tree", BACK INNER WEB FLAKY ".");
     assert_int_equal(run(fake, WORDS("tree")), CLI_OK);
     assert_non_null(strstr(fake->out, "  state    for  restarts     next  why\n"));
     assert_non_null(strstr(fake->out, "\n|- back "));
@@ -195,11 +206,11 @@ static void a_tree_has_lines(void **state)
     assert_non_null(strstr(fake->out, "\n\xE2\x94\x94\xE2\x94\x80 flaky "));
 }
 
-static void slots_are_a_table(void **state)
+static void slots_are_printed_as_a_table(void **state)
 {
     struct fake *fake = *state;
 
-    say_to(
+    answer_to(
         fake, "GET /v1/slots",
         "{\"kind\":\"slot\",\"name\":\"batch\",\"state\":\"running\",\"width\":2,\"depth\":3,"
         "\"depth_max\":10,\"owners\":1,\"owner\":7,\"owner_name\":\"report\","
@@ -212,7 +223,7 @@ static void slots_are_a_table(void **state)
                    "mail   idle           0 of 1   0 of 0        0         0         0\n");
 }
 
-static void what_is_not_there_and_what_hangs_have_their_codes(void **state)
+static void error_codes_map_to_exit_codes(void **state)
 {
     static const struct {
         const char *lines, *text;
@@ -229,14 +240,14 @@ static void what_is_not_there_and_what_hangs_have_their_codes(void **state)
         { "!CANCELLED h", "h", CLI_INTERRUPTED },
         { "!IO i", "i", CLI_FAILURE },
         { "!NEW_ONE j", "j", CLI_FAILURE },
-        { "x", "the detent that ran here has gone, or has cut us off", CLI_FAILURE },
+        { "x", "the running detent has exited or closed the connection", CLI_FAILURE },
     };
     struct fake *fake = *state;
     char wanted[256];
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fake->saying_count = 0;
-        say_to(fake, "GET /v1/tree", cases[i].lines);
+        answer_to(fake, "GET /v1/tree", cases[i].lines);
         assert_int_equal(run(fake, WORDS("tree")), cases[i].code);
         snprintf(wanted, sizeof wanted, "detent tree: %s\n", cases[i].text);
         assert_string_equal(fake->err, wanted);
@@ -245,7 +256,7 @@ static void what_is_not_there_and_what_hangs_have_their_codes(void **state)
     assert_string_equal(fake->err, "detent slots: nothing was put into its mouth\n");
 }
 
-static void nobody_is_up(void **state)
+static void commands_fail_without_a_daemon(void **state)
 {
     static const char *const words[][2] = {
         { "tree", NULL }, { "tasks", NULL }, { "slots", NULL },
@@ -277,7 +288,7 @@ static int run_failing(struct det_test_memory *memory, void *argument)
     return run_with(one->fake, memory, one->words);
 }
 
-static void a_lack_of_memory_is_told(void **state)
+static void command_survives_every_failed_allocation(void **state)
 {
     struct fake *fake = *state;
     struct case_of cases[] = {
@@ -286,9 +297,9 @@ static void a_lack_of_memory_is_told(void **state)
         { fake, WORDS("slots", "--json") },
     };
 
-    say_to(fake, "GET /v1/tasks", WEB FLAKY ".");
-    say_to(fake, "GET /v1/tree", BACK INNER WEB FLAKY ".");
-    say_to(fake, "GET /v1/slots", "{\"kind\":\"slot\",\"name\":\"batch\"}\n.");
+    answer_to(fake, "GET /v1/tasks", WEB FLAKY ".");
+    answer_to(fake, "GET /v1/tree", BACK INNER WEB FLAKY ".");
+    answer_to(fake, "GET /v1/slots", "{\"kind\":\"slot\",\"name\":\"batch\"}\n.");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         det_test_each_failure(run_failing, &cases[i]);
 }
@@ -296,20 +307,21 @@ static void a_lack_of_memory_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(tasks_are_a_table),
+        TEST(tasks_are_printed_as_a_table),
         TEST(tasks_can_be_named_by_their_group_and_slot),
-        TEST(a_group_stands_for_the_groups_below_it),
-        TEST(json_is_what_the_other_side_said),
-        TEST(nothing_is_a_sentence),
-        TEST(a_narrow_terminal_gets_what_matters),
+        TEST(group_name_selects_its_nested_groups),
+        TEST(json_output_is_passed_through),
+        TEST(empty_lists_print_a_sentence),
+        TEST(narrow_terminal_gets_the_important_columns),
         TEST(watching_shows_each_change),
         TEST(watching_replaces_the_table_on_a_terminal),
-        TEST(watching_ends_with_the_other_side),
-        TEST(a_tree_has_lines),
-        TEST(slots_are_a_table),
-        TEST(what_is_not_there_and_what_hangs_have_their_codes),
-        TEST(nobody_is_up),
-        TEST(a_lack_of_memory_is_told),
+        TEST(watching_ends_with_the_daemon),
+        TEST(slow_reader_is_told_why_the_stream_ended),
+        TEST(tree_is_drawn_with_lines),
+        TEST(slots_are_printed_as_a_table),
+        TEST(error_codes_map_to_exit_codes),
+        TEST(commands_fail_without_a_daemon),
+        TEST(command_survives_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

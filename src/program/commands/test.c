@@ -4,6 +4,7 @@
 /* test.c - `detent test`: runs the cases of test files in virtual time. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "os/os.h"
@@ -15,24 +16,24 @@
 #include "testing/case_internal.h"
 #include "testing/play.h"
 #include "testing/stubs.h"
+#include "json/writer.h"
 
 enum { OPTION_FILTER, OPTION_TRACE, OPTION_NO_COVERAGE, OPTION_STEPS };
 
 static const struct cli_option option_table[] = {
-    [OPTION_FILTER] = { "filter", 0, "TEXT", NULL, "only cases whose name has this text in it" },
+    [OPTION_FILTER] = { "filter", 0, "TEXT", NULL, "only cases whose names contain this text" },
     [OPTION_TRACE] = { "trace", 0, "FILE", NULL,
-                       "write what happened as JSON Lines, for 'diagram'; with '-' the results go "
-                       "to the error stream" },
-    [OPTION_NO_COVERAGE] = { "no-coverage", 0, NULL, NULL, "do not say what was never tried" },
+                       "write the run as JSON Lines, for 'diagram'; with '-' the results go to the "
+                       "error stream" },
+    [OPTION_NO_COVERAGE] = { "no-coverage", 0, NULL, NULL, "do not report coverage" },
     [OPTION_STEPS] = { "steps-max", 0, "N", NULL,
-                       "break a case off after so many steps of the simulation; 20000000 when left "
-                       "out" },
+                       "abort a case after N steps of the simulation (default 20000000)" },
     { NULL, 0, NULL, NULL, NULL },
 };
 
 #define SHEET_SIZE_MAX 262144 /* bytes of a test file */
 
-/* A machine with what all files about it have covered. */
+/* A machine, and its coverage by all of its files. */
 struct subject {
     struct subject *next;
     char *path;
@@ -52,7 +53,7 @@ struct run {
     int worst;
 };
 
-/* One test file on its way. */
+/* A test file. */
 struct sheet {
     const char *path;
     struct cli_text text;
@@ -61,7 +62,7 @@ struct sheet {
     struct case_file file;
 };
 
-/* A file that cannot be run outranks a case that fails. */
+/* A file that cannot be run outranks a failed case. */
 static void raise_exit(struct run *run, int code)
 {
     if (run->worst == CLI_OK || run->worst == CLI_FAILURE)
@@ -89,9 +90,8 @@ static void refuse_file(
     for (size_t i = 0; i < problems->count; i++)
         report_problem(run, sheet, &problems->items[i]);
     if (problems->is_cut)
-        cli_say(
-            run->cli, "%s: more is wrong; the first %d problems are shown\n", sheet->path,
-            CLI_PROBLEMS_MAX);
+        cli_print_error(
+            run->cli, "%s: only the first %d problems are shown\n", sheet->path, CLI_PROBLEMS_MAX);
     run->broken++;
     raise_exit(run, code);
 }
@@ -106,7 +106,7 @@ static int open_subject(struct run *run, struct subject *subject)
         return code;
     r = cli_stubs_bind(det_spec_machine(subject->spec), &error);
     if (r < 0) {
-        cli_complain(run->cli, "%s: %s", subject->path, error.text);
+        cli_report_error(run->cli, "%s: %s", subject->path, error.text);
         return CLI_USAGE;
     }
     r = cli_coverage_init(&subject->coverage, det_spec_machine(subject->spec), run->cli->allocator);
@@ -155,7 +155,7 @@ static bool join(const char *from, const char *name, char *target)
     return snprintf(target, DET_PATH_MAX, "%.*s%s", folder, from, name) < DET_PATH_MAX;
 }
 
-/* Says where the test file names a machine that is not there, and which one may be meant. */
+/* Reports the line that names a missing machine, and the nearest file name. */
 static void report_no_machine(
     struct run *run, const struct sheet *sheet, const struct det_datum *node, const char *path)
 {
@@ -191,7 +191,7 @@ static bool load_cases(struct run *run, struct sheet *sheet)
         return false;
     }
     if (!join(sheet->path, name, path)) {
-        cli_complain(run->cli, "%s: the path of the machine is too long", sheet->path);
+        cli_report_error(run->cli, "%s: the path of the machine is too long", sheet->path);
         raise_exit(run, CLI_USAGE);
         return false;
     }
@@ -257,47 +257,51 @@ static void print_case(
         print_failures(run, sheet, result);
 }
 
-static json_t *json_failure(const struct play_failure *failure)
+static void write_failure(struct det_json_writer *json, const struct play_failure *failure)
 {
-    json_t *object = json_pack(
-        "{s:I, s:I, s:o}", "line", (json_int_t)failure->line, "column", (json_int_t)failure->column,
-        "text", cli_json_text(failure->text));
-
+    det_json_number(json, "line", failure->line);
+    det_json_number(json, "column", failure->column);
+    det_json_text(json, "text", failure->text);
     if (*failure->expected || *failure->actual) {
-        json_object_set_new(object, "expected", cli_json_text(failure->expected));
-        json_object_set_new(object, "actual", cli_json_text(failure->actual));
+        det_json_text(json, "expected", failure->expected);
+        det_json_text(json, "actual", failure->actual);
     }
-    return object;
 }
 
-/* The first one, with those behind it in `more`. */
-static json_t *json_failures(const struct play_result *result)
+/* Writes the first failure, with the others in `more`. */
+static void write_failures(struct det_json_writer *json, const struct play_result *result)
 {
-    json_t *object = json_failure(&result->failures[0]);
-    json_t *more = json_array();
-
-    json_object_set_new(object, "step", json_integer((json_int_t)result->step));
+    det_json_open(json, "failure", '{');
+    write_failure(json, &result->failures[0]);
+    det_json_number(json, "step", result->step);
     if (*result->note)
-        json_object_set_new(object, "note", cli_json_text(result->note));
-    for (size_t i = 1; i < shown_count(result); i++)
-        json_array_append_new(more, json_failure(&result->failures[i]));
-    if (result->failure_count > 1)
-        json_object_set(object, "more", more);
-    json_decref(more);
-    return object;
+        det_json_text(json, "note", result->note);
+    if (result->failure_count > 1) {
+        det_json_open(json, "more", '[');
+        for (size_t i = 1; i < shown_count(result); i++) {
+            det_json_open(json, NULL, '{');
+            write_failure(json, &result->failures[i]);
+            det_json_close(json, '}');
+        }
+        det_json_close(json, ']');
+    }
+    det_json_close(json, '}');
 }
 
 static void print_case_json(
     struct run *run, const struct sheet *sheet, const struct case_case *one,
     const struct play_result *result)
 {
-    json_t *object = json_pack(
-        "{s:s, s:o, s:o, s:b, s:I}", "type", "case", "file", cli_json_text(sheet->path), "name",
-        cli_json_text(one->name), "ok", result->is_ok, "steps", (json_int_t)one->step_count);
+    struct det_json_writer json;
 
-    if (object && !result->is_ok)
-        json_object_set_new(object, "failure", json_failures(result));
-    cli_json(run->cli, object);
+    cli_json_begin(run->cli, &json, "case");
+    det_json_text(&json, "file", sheet->path);
+    det_json_text(&json, "name", one->name);
+    det_json_bool(&json, "ok", result->is_ok);
+    det_json_number(&json, "steps", one->step_count);
+    if (!result->is_ok)
+        write_failures(&json, result);
+    cli_json_end(run->cli, &json);
 }
 
 static void run_case(struct run *run, const struct sheet *sheet, const struct case_case *one)
@@ -320,6 +324,8 @@ static void run_case(struct run *run, const struct sheet *sheet, const struct ca
     run->passed += result.is_ok;
     run->failed += !result.is_ok;
     run->virtual_time += result.virtual_time;
+    det_assert(run->passed + run->failed == run->cases);
+    det_assert(result.is_ok == (result.failure_count == 0));
     if (!result.is_ok)
         raise_exit(run, CLI_FAILURE);
     if (run->cli->is_json)
@@ -343,7 +349,7 @@ static void run_cases(struct run *run, const struct sheet *sheet)
 
 static void refuse_spec(struct run *run, const char *path)
 {
-    cli_complain(run->cli, "this is a spec: detent check %s", path);
+    cli_report_error(run->cli, "this is a spec: detent check %s", path);
     run->broken++;
     raise_exit(run, CLI_USAGE);
 }
@@ -356,7 +362,7 @@ static void run_file(struct run *run, const char *path)
 
     r = cli_text_load(run->cli, path, SHEET_SIZE_MAX, &sheet.text, &error);
     if (r < 0) {
-        cli_complain(run->cli, "%s", error.text);
+        cli_report_error(run->cli, "%s", error.text);
         run->broken++;
         raise_exit(run, cli_exit_of(r));
         return;
@@ -376,31 +382,33 @@ static void summarize(struct run *run, det_time real)
 {
     struct cli *cli = run->cli;
     char virtual_text[DET_DURATION_TEXT], real_text[DET_DURATION_TEXT];
+    struct det_json_writer json;
 
     if (cli->is_json) {
-        cli_json(
-            cli, json_pack(
-                     "{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "type", "summary", "cases",
-                     (json_int_t)run->cases, "passed", (json_int_t)run->passed, "failed",
-                     (json_int_t)run->failed, "broken", (json_int_t)run->broken, "virtual_ms",
-                     (json_int_t)(run->virtual_time / DET_MILLISECOND), "real_ms",
-                     (json_int_t)(real / DET_MILLISECOND)));
+        cli_json_begin(cli, &json, "summary");
+        det_json_number(&json, "cases", run->cases);
+        det_json_number(&json, "passed", run->passed);
+        det_json_number(&json, "failed", run->failed);
+        det_json_number(&json, "broken", run->broken);
+        det_json_signed(&json, "virtual_ms", run->virtual_time / DET_MILLISECOND);
+        det_json_signed(&json, "real_ms", real / DET_MILLISECOND);
+        cli_json_end(cli, &json);
         return;
     }
-    cli_say_in(
+    cli_print_error_in(
         cli, run->failed + run->broken ? CLI_RED : CLI_GREEN, "%zu case%s: %zu passed, %zu failed",
         run->cases, det_plural(run->cases), run->passed, run->failed);
     if (run->broken)
-        cli_say(cli, "; %zu file%s not run", run->broken, det_plural(run->broken));
+        cli_print_error(cli, "; %zu file%s not run", run->broken, det_plural(run->broken));
     if (run->cases)
-        cli_say(
+        cli_print_error(
             cli, "; %s of virtual time in %s",
             det_format_duration(
                 run->virtual_time / DET_MILLISECOND * DET_MILLISECOND, virtual_text,
                 sizeof virtual_text),
             det_format_duration(
                 real / DET_MILLISECOND * DET_MILLISECOND, real_text, sizeof real_text));
-    cli_say(cli, "\n");
+    cli_print_error(cli, "\n");
 }
 
 static void run_all(struct run *run)
@@ -415,7 +423,7 @@ static void run_all(struct run *run)
         run_file(run, names.items[i]);
     cli_names_free(run->cli, &names);
     if (run->cases == 0 && run->worst == CLI_OK && run->args->values[OPTION_FILTER]) {
-        cli_complain(run->cli, "no case has '%s' in its name", run->args->values[OPTION_FILTER]);
+        cli_report_error(run->cli, "no case name contains '%s'", run->args->values[OPTION_FILTER]);
         raise_exit(run, CLI_NOT_FOUND);
     }
 }
@@ -471,11 +479,10 @@ extern const struct cli_command cli_command_test;
 const struct cli_command cli_command_test = {
     .name = "test",
     .summary = "run the cases of test files in virtual time",
-    .about =
-        "Runs the cases of the given test files, or of all *.test.yaml in the given folders, or\n"
-        "the current one, and below, but for what is hidden, build and node_modules. Days pass in "
-        "milliseconds. What a case does not take is reported as\n"
-        "coverage of states and transitions. Exits 1 when a case fails.",
+    .about = "Runs the cases of the given test files, or of all *.test.yaml files in the given\n"
+             "folders (default: the current one) and below, except in hidden folders, build and\n"
+             "node_modules. Time is virtual: days pass in milliseconds. States and transitions\n"
+             "that no case takes are reported as coverage. Exits with 1 if a case fails.",
     .operand = { .form = "[FILE|FOLDER...]", .most = CLI_OPERANDS_ANY, .suffix = ".yaml" },
     .options = option_table,
     .run = run_command,

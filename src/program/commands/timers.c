@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* timers.c - `detent timers`: what will happen by itself, and when. */
+/* timers.c - `detent timers`: armed and dead timers, and when they are due. */
+#include "client/served_store.h"
 #include "inspect/pending.h"
 #include "terminal/args.h"
 
@@ -10,7 +11,7 @@
 enum { OPTION_LIMIT, OPTION_MACHINE, OPTION_STORE };
 
 static const struct cli_option option_table[] = {
-    [OPTION_LIMIT] = { "limit", 'n', "N", NULL, "at most so many; else 100" },
+    [OPTION_LIMIT] = { "limit", 'n', "N", NULL, "at most N timers (default 100)" },
     [OPTION_MACHINE] = STORE_OPTION_MACHINE,
     [OPTION_STORE] = STORE_OPTION_URL,
     { NULL, 0, NULL, NULL, NULL },
@@ -28,7 +29,7 @@ static void add_row(struct table *table, const struct pending *armed, det_time n
     table_add(table, CLI_BOLD, "%s", armed->place.id);
     table_add(table, CLI_PLAIN, "%s", armed->place.machine);
     if (armed->timer.is_dead)
-        table_add(table, CLI_RED, "given up");
+        table_add(table, CLI_RED, "dead");
     else
         table_add(
             table, armed->place.due <= now ? CLI_YELLOW : CLI_PLAIN, "%s",
@@ -59,18 +60,15 @@ static int print(struct pending_list *timers)
             add_row(&table, &all[i], now);
         }
     }
-    if (!cli->is_json && count)
-        table_print(&table, 0);
-    else if (!cli->is_json)
-        cli_say(cli, "No timer is armed.\n");
+    table_show(&table, "No timer is armed.");
     if (timers->left_out)
-        cli_say(
+        cli_print_error(
             cli,
             "Instances that cannot be read are left out: %zu; 'detent store verify' names "
             "them\n",
             timers->left_out);
     if (count > timers->limit)
-        cli_say(cli, "There are more: --limit shows them\n");
+        cli_print_error(cli, "There are more: --limit shows them\n");
     det_json_writer_deinit(&json);
     table_deinit(&table);
     return CLI_OK;
@@ -126,8 +124,8 @@ static int find(struct pending_list *timers, const struct cli_args *args)
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    const struct store_wish wish = { .url = args->values[OPTION_STORE],
-                                     .machine = args->values[OPTION_MACHINE] };
+    const struct store_request request = { .url = args->values[OPTION_STORE],
+                                           .machine = args->values[OPTION_MACHINE] };
     struct pending_list timers;
     struct cli_store store;
     uint64_t limit = LIMIT_DEFAULT;
@@ -137,7 +135,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         !cli_args_number(cli, "limit", args->values[OPTION_LIMIT], 1, PENDING_MAX, &limit))
         return CLI_USAGE;
     pending_init(&timers, &store, cli->allocator, DET_DUE_TIMERS, (size_t)limit);
-    code = cli_store_open(cli, &wish, &store);
+    code = served_store_open(cli, &request, &store);
     if (code == CLI_OK)
         code = find(&timers, args);
     if (code == CLI_OK)
@@ -150,12 +148,10 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_timers;
 const struct cli_command cli_command_timers = {
     .name = "timers",
-    .summary = "show timers that are armed or were given up",
-    .about = "The timers of an instance, or those of the whole store, the first due first. One "
-             "that is due\n"
-             "and stays fires as soon as a program serves the store. One that was given up is a "
-             "dead letter:\n"
-             "'detent retry' makes it due again.",
+    .summary = "show armed timers and dead letters",
+    .about = "Prints the timers of an instance, or those of the whole store, ordered by time. A\n"
+             "timer that is overdue fires as soon as a program serves the store. A timer that\n"
+             "failed too often is a dead letter; 'detent retry' makes it due again.",
     .operand = { .form = "[ID]", .least = 0, .most = 1 },
     .options = option_table,
     .run = run_command,

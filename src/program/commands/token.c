@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* token.c - `detent token`: makes, lists and revokes the tokens of a project. It works on their
- * file, with and without a running detent, which sees the change within a second. */
+/* token.c - `detent token`: creates, lists and revokes the tokens of a project. It edits their
+ * file; a running daemon sees the change within a second. */
 #include <string.h>
 
 #include "auth/tokens.h"
 #include "base/text.h"
 #include "client/remote.h"
-#include "daemon/serve.h"
+#include "daemon/host.h"
 #include "inspect/stored_instance.h"
 #include "terminal/args.h"
 #include "terminal/command.h"
@@ -19,18 +19,19 @@
 #define WORDS        "new list revoke"
 #define NAME_DEFAULT "token"
 #define SPAN_DEFAULT (90 * DET_DAY)
-/* Another command holds their lock for as long as it takes to write a file. */
+/* Another command holds the lock only while it writes the file. */
 #define PATIENCE    (5 * DET_SECOND)
 #define SCOPES_TEXT 40
 
 enum { OPTION_NAME, OPTION_SCOPE, OPTION_EXPIRES };
 
 static const struct cli_option option_table[] = {
-    [OPTION_NAME] = { "name", 'n', "NAME", NULL, "of new: what it is for" },
+    [OPTION_NAME] = { "name", 'n', "NAME", NULL, "with new: name of the token" },
     [OPTION_SCOPE] = { "scope", 's', "SCOPES", NULL,
-                       "of new: read, send, admin, metrics; several with commas; else read,send" },
+                       "with new: read, send, admin, metrics, separated by commas (default "
+                       "read,send)" },
     [OPTION_EXPIRES] = { "expires", 'e', "TIME", NULL,
-                         "of new: how long it is good, or never; else 90d" },
+                         "with new: lifetime, or never (default 90d)" },
     { NULL, 0, NULL, NULL, NULL },
 };
 
@@ -87,59 +88,60 @@ static void print_object(
     det_json_writer_deinit(&json);
 }
 
-static int complain(const struct work *work, int r, const struct det_error *error)
+static int report(const struct work *work, int r, const struct det_error *error)
 {
-    cli_complain(work->cli, "%s", error->text);
+    cli_report_error(work->cli, "%s", error->text);
     return cli_exit_of_request(r);
 }
 
 /* new */
 
-static bool read_wish(struct work *work, struct tokens_wish *wish)
+static bool read_options(struct work *work, struct tokens_grant *grant)
 {
     const char *const *values = work->args->values;
 
-    *wish = (struct tokens_wish){ .name = NAME_DEFAULT,
-                                  .scopes = TOKENS_READ | TOKENS_SEND,
-                                  .span = SPAN_DEFAULT };
+    *grant = (struct tokens_grant){ .name = NAME_DEFAULT,
+                                    .scopes = TOKENS_READ | TOKENS_SEND,
+                                    .span = SPAN_DEFAULT };
     if (values[OPTION_NAME])
-        wish->name = values[OPTION_NAME];
-    if (values[OPTION_SCOPE] && !tokens_parse_scopes(values[OPTION_SCOPE], &wish->scopes)) {
-        cli_complain(
-            work->cli, "'%s': scopes are read, send, admin and metrics, with commas between them",
+        grant->name = values[OPTION_NAME];
+    if (values[OPTION_SCOPE] && !tokens_parse_scopes(values[OPTION_SCOPE], &grant->scopes)) {
+        cli_report_error(
+            work->cli,
+            "invalid scopes '%s': use read, send, admin and metrics, separated by commas",
             values[OPTION_SCOPE]);
         return false;
     }
     if (!values[OPTION_EXPIRES])
         return true;
     if (strcmp(values[OPTION_EXPIRES], "never") == 0) {
-        wish->span = 0;
+        grant->span = 0;
         return true;
     }
-    return cli_args_span(work->cli, "expires", values[OPTION_EXPIRES], DET_SECOND, &wish->span);
+    return cli_args_span(work->cli, "expires", values[OPTION_EXPIRES], DET_SECOND, &grant->span);
 }
 
-static int make(struct work *work)
+static int create_token(struct work *work)
 {
     char text[TOKENS_TEXT_SIZE + 1], scopes[SCOPES_TEXT], time[INSTANCE_TIME_TEXT];
     struct det_error error = { 0 };
-    struct tokens_wish wish;
+    struct tokens_grant grant;
     struct token token;
     int r;
 
-    if (!read_wish(work, &wish))
+    if (!read_options(work, &grant))
         return CLI_USAGE;
-    r = tokens_add(work->tokens, &wish, text, &token, &error);
+    r = tokens_add(work->tokens, &grant, text, &token, &error);
     if (r < 0)
-        return complain(work, r, &error);
+        return report(work, r, &error);
     if (work->cli->is_json)
         print_object(work->cli, "token", &token, text);
     else
         cli_print(work->cli, "%s\n", text);
     explicit_bzero(text, sizeof text);
     if (!work->cli->is_json)
-        cli_say(
-            work->cli, "%s: %s; expires %s. It is shown this once: keep it.\n", token.id,
+        cli_print_error(
+            work->cli, "%s: %s; expires %s. It is not shown again: store it now.\n", token.id,
             scopes_text(token.scopes, scopes),
             token.expires ? instance_time(token.expires, time) : "never");
     return CLI_OK;
@@ -156,7 +158,7 @@ static void add_row(struct table *table, const struct token *token, bool has_exp
     table_add(table, CLI_PLAIN, "%s", scopes_text(token->scopes, scopes));
     table_add(table, CLI_PLAIN, "%s", instance_time(token->created, time));
     if (has_expired)
-        table_add(table, CLI_RED, "has expired");
+        table_add(table, CLI_RED, "expired");
     else
         table_add(
             table, CLI_PLAIN, "%s", token->expires ? instance_time(token->expires, time) : "never");
@@ -175,10 +177,7 @@ static int list(struct work *work)
         else
             add_row(&table, &token, token.expires && token.expires <= work->now);
     }
-    if (table_rows(&table))
-        table_print(&table, 0);
-    else if (!cli->is_json)
-        cli_say(cli, "There are no tokens; 'detent token new' makes one.\n");
+    table_show(&table, "There are no tokens; 'detent token new' creates one.");
     table_deinit(&table);
     return CLI_OK;
 }
@@ -193,17 +192,17 @@ static int revoke(struct work *work)
 
     r = tokens_revoke(work->tokens, work->args->operands[1], &token, &error);
     if (r == DET_ERR_NOT_FOUND) {
-        cli_complain(
-            work->cli, "there is no token '%s'; 'detent token list' shows those there are",
+        cli_report_error(
+            work->cli, "there is no token '%s'; 'detent token list' lists all tokens",
             work->args->operands[1]);
         return CLI_NOT_FOUND;
     }
     if (r < 0)
-        return complain(work, r, &error);
+        return report(work, r, &error);
     if (work->cli->is_json)
         print_object(work->cli, "revoked", &token, NULL);
     else
-        cli_print(work->cli, "%s: is revoked\n", token.id);
+        cli_print(work->cli, "%s: revoked\n", token.id);
     return CLI_OK;
 }
 
@@ -224,7 +223,7 @@ static int run_verb(struct cli *cli, const struct cli_args *args, int (*run)(str
     if (r == 0)
         r = tokens_open(&options, &work.tokens, &error);
     if (r < 0)
-        return complain(&work, r, &error);
+        return report(&work, r, &error);
     code = run(&work);
     tokens_close(work.tokens);
     return code;
@@ -233,39 +232,44 @@ static int run_verb(struct cli *cli, const struct cli_args *args, int (*run)(str
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
     const char *verb = args->operands[0];
-    bool is_revoke = strcmp(verb, "revoke") == 0;
+    bool is_revoke = strcmp(verb, "revoke") == 0, is_new = strcmp(verb, "new") == 0;
     char hint[CLI_CHOICE_TEXT];
 
     if (!cli_choice_has(WORDS, verb)) {
-        cli_complain(
-            cli, "token has new, list and revoke, not '%s'%s", verb,
+        cli_report_error(
+            cli, "unknown verb '%s': use new, list or revoke%s", verb,
             cli_choice_hint(WORDS, verb, hint));
         return CLI_USAGE;
     }
-    if (args->operand_count != (is_revoke ? 2 : 1)) {
-        cli_complain(
-            cli, is_revoke ? "token revoke needs the id of a token" : "token %s takes no name",
-            verb);
+    if (is_revoke && args->operand_count < 2) {
+        cli_report_error(cli, "token revoke needs the id of a token");
         return CLI_USAGE;
     }
-    return run_verb(cli, args, is_revoke ? revoke : strcmp(verb, "new") == 0 ? make : list);
+    if (args->operand_count > (is_revoke ? 2 : 1)) {
+        cli_report_error(
+            cli,
+            is_new ? "unexpected argument '%s'; write the name as --name NAME"
+                   : "unexpected argument '%s'",
+            args->operands[args->operand_count - 1]);
+        return CLI_USAGE;
+    }
+    return run_verb(cli, args, is_revoke ? revoke : is_new ? create_token : list);
 }
 
 extern const struct cli_command cli_command_token;
 const struct cli_command cli_command_token = {
     .name = "token",
-    .summary = "make, list and revoke the tokens of the HTTP API",
-    .about =
-        "A token says who asks the HTTP API, and what it may: read, send, admin (all of it), "
-        "metrics.\n"
-        "It is printed once, alone, so that it can go where it is needed:\n"
-        "\n"
-        "    detent token new --name ci --scope read,send --expires 30d > ci.token\n"
-        "    detent token list\n"
-        "    detent token revoke k3v9x2ap\n"
-        "\n"
-        "Only a hash of it is kept, in .detent/tokens. A running detent sees a change within a\n"
-        "second.",
+    .summary = "create, list and revoke the tokens of the HTTP API",
+    .about = "A token identifies a client of the HTTP API and its permissions: read, send, admin\n"
+             "(everything), metrics. It is printed once, alone, so that the output can be\n"
+             "redirected:\n"
+             "\n"
+             "    detent token new --name ci --scope read,send --expires 30d > ci.token\n"
+             "    detent token list\n"
+             "    detent token revoke k3v9x2ap\n"
+             "\n"
+             "Only a hash of the token is stored, in .detent/tokens. A running daemon sees a\n"
+             "change within a second.",
     .operand = { .form = "new|list|revoke [ID]", .least = 1, .most = 2, .words = WORDS },
     .options = option_table,
     .run = run_command,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tree.c - `detent tree`: groups and their tasks, as a tree.
+/* tree.c - `detent tree`: shows groups and their tasks as a tree.
  *
  *     shop            state    for  restarts     next  why
  *     |- back         running         1 of 5           rest-for-one, restarts within 10s
@@ -9,14 +9,15 @@
  *     |  `- web       backoff   1s         1  in 1.6s  exit code 1
  *     `- mail         running   2m         0
  *
- * The walk keeps a stack of its own, since how deep groups are nested is not ours to say. */
+ * The walk uses its own stack, since the depth of groups is input. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "client/remote.h"
 #include "inspect/print_tasks.h"
 
-/* Groups within groups, as far as they are drawn. */
+/* Deeper groups are not drawn. */
 #define DEPTH_MAX 32
 
 enum { OPTION_PROJECT };
@@ -28,32 +29,32 @@ static const struct cli_option option_table[] = {
 
 struct drawing {
     struct cli *cli;
-    const json_t *all; /* groups and tasks */
+    struct remote_list all; /* groups and tasks */
     struct table table;
     det_time now;
-    /* On each level where the walk stands, and whether something follows there. */
+    /* For each level, the position of the walk, and whether more entries follow. */
     size_t at[DEPTH_MAX];
     const char *parents[DEPTH_MAX];
     bool goes_on[DEPTH_MAX];
     size_t depth;
 };
 
-static bool is_group(const json_t *object)
+static bool is_group(const struct det_json_value *object)
 {
     return strcmp(show_text(object, "kind"), "group") == 0;
 }
 
-static const char *parent_of(const json_t *object)
+static const char *parent_of(const struct det_json_value *object)
 {
     return show_text(object, is_group(object) ? "parent" : "group");
 }
 
-/* The next child of this parent from `from` on; the size of the list when there is none. */
+/* Returns the next child of this parent from `from` on, or the size of the list. */
 static size_t next_child(const struct drawing *drawing, const char *parent, size_t from)
 {
-    size_t count = json_array_size(drawing->all);
+    const struct remote_list *all = &drawing->all;
 
-    while (from < count && strcmp(parent_of(json_array_get(drawing->all, from)), parent) != 0)
+    while (from < all->count && strcmp(parent_of(all->items[from]), parent) != 0)
         from++;
     return from;
 }
@@ -63,10 +64,10 @@ static void add_name(struct drawing *drawing, const char *name)
     table_add_branch(&drawing->table, drawing->goes_on, drawing->depth, name);
 }
 
-static void add_group(struct drawing *drawing, const json_t *group)
+static void add_group(struct drawing *drawing, const struct det_json_value *group)
 {
     struct table *table = &drawing->table;
-    json_int_t restarts = show_number(group, "restarts");
+    int64_t restarts = det_json_get_signed(group, "restarts");
     const char *reason = show_text(group, "reason");
     enum cli_style style = show_group_state(group).style;
     char window[SHOW_SPAN_TEXT];
@@ -76,22 +77,22 @@ static void add_group(struct drawing *drawing, const json_t *group)
     table_add(table, CLI_PLAIN, "%s", "");
     table_add(
         table, restarts ? CLI_YELLOW : CLI_PLAIN, "%lld of %lld", (long long)restarts,
-        (long long)show_number(group, "restarts_max"));
+        (long long)det_json_get_signed(group, "restarts_max"));
     table_add(table, CLI_PLAIN, "%s", "");
     table_add(table, CLI_PLAIN, "%s", "");
-    /* What was stopped by hand has an old reason, if any. */
+    /* The reason of a manually stopped task would be an old one. */
     if (*reason && (style == CLI_RED || style == CLI_YELLOW))
         table_add(table, CLI_PLAIN, "%s", reason);
     else
         table_add(
             table, CLI_FAINT, "%s, restarts within %s", show_text(group, "strategy"),
-            show_span(show_number(group, "window_ns"), window));
+            show_span(det_json_get_signed(group, "window_ns"), window));
 }
 
-static void add_task(struct drawing *drawing, const json_t *task)
+static void add_task(struct drawing *drawing, const struct det_json_value *task)
 {
     struct table *table = &drawing->table;
-    json_int_t restarts = show_number(task, "restarts");
+    int64_t restarts = det_json_get_signed(task, "restarts");
 
     add_name(drawing, show_text(task, "name"));
     show_state_cell(table, show_task_state(task));
@@ -104,25 +105,25 @@ static void add_task(struct drawing *drawing, const json_t *task)
 
 static void descend(struct drawing *drawing, const char *parent)
 {
+    det_assert(drawing->depth < DEPTH_MAX);
     drawing->parents[drawing->depth] = parent;
     drawing->at[drawing->depth++] = next_child(drawing, parent, 0);
 }
 
 static void draw(struct drawing *drawing)
 {
-    size_t count = json_array_size(drawing->all);
-
     descend(drawing, "");
     while (drawing->depth > 0) {
         size_t level = drawing->depth - 1, at = drawing->at[level];
-        const json_t *object = json_array_get(drawing->all, at);
+        const struct det_json_value *object;
 
-        if (at == count) {
+        if (at == drawing->all.count) {
             drawing->depth--;
             continue;
         }
         drawing->at[level] = next_child(drawing, drawing->parents[level], at + 1);
-        drawing->goes_on[level] = drawing->at[level] < count;
+        drawing->goes_on[level] = drawing->at[level] < drawing->all.count;
+        object = drawing->all.items[at];
         if (!is_group(object)) {
             add_task(drawing, object);
             continue;
@@ -133,7 +134,7 @@ static void draw(struct drawing *drawing)
     }
 }
 
-/* The last part of the path: the root of the tree. */
+/* Returns the last part of the path: the root of the tree. */
 static const char *project_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -156,34 +157,27 @@ static int print_tree(struct remote *remote)
         .cli = remote->cli,
         .now = det_world_now(remote->cli->world, DET_CLOCK_WALL),
     };
-    json_t *all;
-    int code = remote_tree(remote, &all);
+    int code = remote_tree(remote, &drawing.all);
 
-    if (code != CLI_OK)
-        return code;
-    drawing.all = all;
-    table_init(&drawing.table, remote->cli, columns, sizeof columns / sizeof *columns);
-    draw(&drawing);
-    table_print(&drawing.table, 0);
-    table_deinit(&drawing.table);
-    json_decref(all);
-    return CLI_OK;
+    if (code == CLI_OK) {
+        table_init(&drawing.table, remote->cli, columns, sizeof columns / sizeof *columns);
+        draw(&drawing);
+        table_print(&drawing.table, 0);
+        table_deinit(&drawing.table);
+    }
+    remote_list_free(&drawing.all);
+    return code;
 }
 
 static int print_objects(struct remote *remote)
 {
-    json_t *all, *object;
-    size_t i;
+    struct remote_list all;
     int code = remote_tree(remote, &all);
 
-    if (code != CLI_OK)
-        return code;
-    json_array_foreach(all, i, object)
-    {
-        cli_json(remote->cli, json_incref(object));
-    }
-    json_decref(all);
-    return CLI_OK;
+    for (size_t i = 0; i < all.count; i++)
+        cli_print_value(remote->cli, all.items[i]);
+    remote_list_free(&all);
+    return code;
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)
@@ -201,13 +195,10 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_tree;
 const struct cli_command cli_command_tree = {
     .name = "tree",
-    .summary = "show the groups and tasks of a detent that is up as a tree",
-    .about =
-        "Groups with their members below them, in the order in which they start. Of a group it "
-        "shows\n"
-        "how many of the restarts it may have in its window are used up, of a task how often it "
-        "was\n"
-        "started again.",
+    .summary = "show the groups and tasks of the running daemon as a tree",
+    .about = "Prints groups with their members below them, in the order in which they start. A\n"
+             "group shows how many of the restarts permitted in its window are used, a task how\n"
+             "often it was restarted.",
     .operand = { .form = "" },
     .options = option_table,
     .run = run_command,

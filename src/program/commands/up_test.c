@@ -4,13 +4,13 @@
 /* up_test.c - the command up as a whole, in this process: what it prints, how it exits, and that it
  * comes to its end without memory. tests/e2e/up.py has what takes a second process. */
 #include <errno.h>
-#include <jansson.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "terminal/command.h"
 #include "terminal/folder_test.h"
+#include "json/reader.h"
 
 extern const struct cli_command cli_command_up;
 
@@ -22,7 +22,7 @@ struct run {
     bool is_quiet, is_json;
 };
 
-/* What was said stands in `said`; what was printed in `printed`, to be freed. */
+/* Runs `detent up`; `ret_printed` gets its output, which the caller frees. */
 static int run_up(struct fixture *fixture, const struct run *run, char **ret_printed)
 {
     const char *operands[] = { run->name, NULL };
@@ -67,7 +67,7 @@ static void expect_up(
     free(printed);
 }
 
-static void it_runs_until_all_is_done(void **state)
+static void up_runs_until_all_tasks_are_done(void **state)
 {
     struct run run = {
         .text = "version: 1\n"
@@ -87,10 +87,10 @@ static void it_runs_until_all_is_done(void **state)
                  "second | two\n"
                  "second = completed\n");
     free(printed);
-    assert_part(fixture->said, "2 tasks. Ctrl-C stops all.");
+    assert_part(fixture->printed, "2 tasks. Ctrl-C stops all.");
 }
 
-static void what_failed_for_good_is_in_the_exit_code(void **state)
+static void failed_tasks_set_the_exit_code(void **state)
 {
     struct run run = {
         .text = "version: 1\n"
@@ -104,9 +104,9 @@ static void what_failed_for_good_is_in_the_exit_code(void **state)
         *state, &run, CLI_FAILURE,
         (const char *const[]){
             "crash  = exit code 3; attempt 2 in 1ms\n", "crash  = started, attempt 2\n",
-            "crash  = failed for good after 2 attempts: exit code 3\n",
-            "fatal  = failed for good, not to be tried again: exit code 4\n",
-            "late   = failed for good after 1 attempt: timed out after 1ms\n", NULL });
+            "crash  = failed permanently after 2 attempts: exit code 3\n",
+            "fatal  = failed permanently, not retried: exit code 4\n",
+            "late   = failed permanently after 1 attempt: timed out after 1ms\n", NULL });
 }
 
 static void tasks_of_slots_and_groups_run(void **state)
@@ -153,14 +153,14 @@ static void names_choose_tasks(void **state)
     run.name = "stare";
     assert_int_equal(run_up(fixture, &run, &printed), CLI_NOT_FOUND);
     free(printed);
-    assert_part(fixture->said, "no task or group 'stare'; did you mean 'store'?");
+    assert_part(fixture->printed, "no task or group 'stare'; did you mean 'store'?");
     run.name = "completely-different";
     assert_int_equal(run_up(fixture, &run, &printed), CLI_NOT_FOUND);
     free(printed);
-    assert_part(fixture->said, "no task or group 'completely-different'\n");
+    assert_part(fixture->printed, "no task or group 'completely-different'\n");
 }
 
-static void events_are_objects_when_they_are_wanted(void **state)
+static void json_mode_prints_events_as_objects(void **state)
 {
     struct run run = {
         .text = "version: 1\ntasks: {a: {run: echo one, restart: never}}\n",
@@ -170,8 +170,8 @@ static void events_are_objects_when_they_are_wanted(void **state)
 
     expect_up(
         fixture, &run, CLI_OK,
-        (const char *const[]){ "{\"kind\": \"event\", \"event\": \"attempt_starting\"",
-                               "{\"kind\":\"line\",", "\"event\": \"all_stopped\"", NULL });
+        (const char *const[]){ "{\"kind\":\"event\",\"event\":\"attempt_starting\"",
+                               "{\"kind\":\"line\",", "\"event\":\"all_stopped\"", NULL });
     run.is_quiet = true;
     expect_up(fixture, &run, CLI_OK, (const char *const[]){ "{\"kind\":\"line\",", NULL });
 }
@@ -181,12 +181,15 @@ static void assert_log(const char *printed)
 {
     for (const char *line = printed; *line; line = strchr(line, '\n') + 1) {
         char *text = strndup(line, strcspn(line, "\n"));
-        json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+        const struct det_json_value *object = NULL;
+        struct det_arena arena;
 
-        if (!object || strncmp(text, "{\"time\":\"", 9) != 0 || !strstr(text, ",\"level\":\"") ||
+        det_arena_init(&arena, NULL);
+        if (det_json_read(&arena, det_view_text(text), &object, NULL) < 0 ||
+            strncmp(text, "{\"time\":\"", 9) != 0 || !strstr(text, ",\"level\":\"") ||
             !strstr(text, ",\"component\":\"") || !strstr(text, ",\"message\":\""))
             fail_msg("this is no line of a log: %s", text);
-        json_decref(object);
+        det_arena_deinit(&arena);
         free(text);
     }
 }
@@ -212,7 +215,7 @@ static void a_log_is_an_object_for_each_line_and_note(void **state)
         printed, ",\"level\":\"info\",\"component\":\"task\",\"message\":\"started\","
                  "\"task\":\"good\"}\n");
     assert_part(
-        printed, ",\"level\":\"warning\",\"component\":\"task\",\"message\":\"failed for good");
+        printed, ",\"level\":\"warning\",\"component\":\"task\",\"message\":\"failed permanently");
     free(printed);
     run.text = "version: 1\nlog: {format: json, level: warning}\n"
                "tasks: {a: {run: echo one, restart: never}}\n";
@@ -237,17 +240,17 @@ static void a_journal_that_cannot_be_opened_stops_it(void **state)
     free(det_test_read_file(path, NULL));
 }
 
-static void a_wrong_file_is_told(void **state)
+static void invalid_file_is_reported(void **state)
 {
     struct run run = { .text = "version: 1\ntasks: {a: {rum: echo one}}\n" };
     struct fixture *fixture = *state;
 
     expect_up(fixture, &run, CLI_USAGE, (const char *const[]){ NULL });
-    assert_part(fixture->said, "detent.yaml:2:");
+    assert_part(fixture->printed, "detent.yaml:2:");
 }
 
 /* Signals of its own tasks reach it as those of a terminal do. */
-static void an_interruption_stops_all(void **state)
+static void signal_stops_all_tasks(void **state)
 {
     struct run run = {
         .text = "version: 1\n"
@@ -256,11 +259,11 @@ static void an_interruption_stops_all(void **state)
 
     expect_up(
         *state, &run, CLI_OK,
-        (const char *const[]){ "detent = asked to end: stops all tasks; once more to force it\n",
+        (const char *const[]){ "detent = terminated: stopping all tasks; repeat to kill them\n",
                                "a      = stopped after ", NULL });
 }
 
-static void a_second_interruption_kills(void **state)
+static void second_signal_kills_the_tasks(void **state)
 {
     struct run run = {
         .text =
@@ -273,11 +276,11 @@ static void a_second_interruption_kills(void **state)
 
     expect_up(
         *state, &run, CLI_TIMEOUT,
-        (const char *const[]){ "detent = interrupted again: kills what is left\n",
+        (const char *const[]){ "detent = interrupted again: killing all remaining tasks\n",
                                "a      = killed: it did not stop by itself\n", NULL });
 }
 
-static void what_does_not_stop_in_time_is_killed(void **state)
+static void task_that_does_not_stop_in_time_is_killed(void **state)
 {
     struct run run = {
         .text = "version: 1\n"
@@ -290,7 +293,7 @@ static void what_does_not_stop_in_time_is_killed(void **state)
         (const char *const[]){ "detent = did not stop in time and were killed: a\n", NULL });
 }
 
-static void what_left_its_group_is_killed_at_the_end(void **state)
+static void process_that_left_its_group_is_killed_at_the_end(void **state)
 {
     struct run run = {
         .text = "version: 1\n"
@@ -302,7 +305,7 @@ static void what_left_its_group_is_killed_at_the_end(void **state)
 
     expect_up(
         *state, &run, CLI_OK,
-        (const char *const[]){ "detent = kills 1 process that a task has left behind\n", NULL });
+        (const char *const[]){ "detent = killing 1 process left running by a task\n", NULL });
 }
 
 static void the_file_is_found_from_a_folder_below(void **state)
@@ -325,8 +328,8 @@ static void the_file_is_found_from_a_folder_below(void **state)
     assert_int_equal(chdir(before), 0);
 }
 
-/* What the program writes goes to a pipe that nobody reads. */
-static void output_that_nobody_reads_stops_it(void **state)
+/* The program writes to a pipe without a reader. */
+static void up_stops_when_its_output_is_not_read(void **state)
 {
     struct fixture *fixture = *state;
     struct sigaction ignored = { .sa_handler = SIG_IGN }, before;
@@ -376,7 +379,7 @@ static int run_without_memory(struct det_test_memory *memory, void *argument)
     return code == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
 }
 
-static void without_memory_it_comes_to_its_end(void **state)
+static void up_survives_failed_allocations(void **state)
 {
     /* A run forks the guard, which takes a tenth of a second under a sanitizer. */
     det_test_some_failures(run_without_memory, *state, 7);
@@ -385,21 +388,21 @@ static void without_memory_it_comes_to_its_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(it_runs_until_all_is_done),
-        TEST(what_failed_for_good_is_in_the_exit_code),
+        TEST(up_runs_until_all_tasks_are_done),
+        TEST(failed_tasks_set_the_exit_code),
         TEST(tasks_of_slots_and_groups_run),
         TEST(names_choose_tasks),
-        TEST(events_are_objects_when_they_are_wanted),
+        TEST(json_mode_prints_events_as_objects),
         TEST(a_log_is_an_object_for_each_line_and_note),
         TEST(a_journal_that_cannot_be_opened_stops_it),
-        TEST(a_wrong_file_is_told),
-        TEST(an_interruption_stops_all),
-        TEST(a_second_interruption_kills),
-        TEST(what_does_not_stop_in_time_is_killed),
-        TEST(what_left_its_group_is_killed_at_the_end),
+        TEST(invalid_file_is_reported),
+        TEST(signal_stops_all_tasks),
+        TEST(second_signal_kills_the_tasks),
+        TEST(task_that_does_not_stop_in_time_is_killed),
+        TEST(process_that_left_its_group_is_killed_at_the_end),
         TEST(the_file_is_found_from_a_folder_below),
-        TEST(output_that_nobody_reads_stops_it),
-        TEST(without_memory_it_comes_to_its_end),
+        TEST(up_stops_when_its_output_is_not_read),
+        TEST(up_survives_failed_allocations),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

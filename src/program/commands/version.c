@@ -3,17 +3,21 @@
 
 /* version.c - `detent version`. */
 #include "terminal/command.h"
+#include "json/writer.h"
 
-static int run(struct cli *cli, const struct cli_args *args)
+static int run_command(struct cli *cli, const struct cli_args *args)
 {
+    struct det_json_writer json;
+
     (void)args;
-    if (cli->is_json)
-        cli_json(
-            cli,
-            json_pack(
-                "{s:s, s:s, s:s}", "type", "version", "name", "detent", "version", det_version()));
-    else
+    if (!cli->is_json) {
         cli_print(cli, "detent %s\n", det_version());
+        return CLI_OK;
+    }
+    cli_json_begin(cli, &json, "version");
+    det_json_text(&json, "name", "detent");
+    det_json_text(&json, "version", det_version());
+    cli_json_end(cli, &json);
     return CLI_OK;
 }
 
@@ -23,5 +27,5 @@ const struct cli_command cli_command_version = {
     .summary = "print the version",
     .about = "Prints the name and the version of the program.",
     .operand = { .form = "" },
-    .run = run,
+    .run = run_command,
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/follow.h"
+#include "client/served_store.h"
 #include "inspect/event_print.h"
 #include "inspect/instance_summary.h"
 #include "terminal/args.h"
@@ -12,14 +13,14 @@
 enum { OPTION_AFTER, OPTION_TIMEOUT, OPTION_MACHINE, OPTION_STORE };
 
 static const struct cli_option option_table[] = {
-    [OPTION_AFTER] = { "after", 0, "N", NULL, "also the events behind this one that were before" },
-    [OPTION_TIMEOUT] = { "timeout", 't', "TIME", NULL, "give up after this long; else never" },
+    [OPTION_AFTER] = { "after", 0, "N", NULL, "also show earlier events after this number" },
+    [OPTION_TIMEOUT] = { "timeout", 't', "TIME", NULL, "give up after this long (default never)" },
     [OPTION_MACHINE] = STORE_OPTION_MACHINE,
     [OPTION_STORE] = STORE_OPTION_URL,
     { NULL, 0, NULL, NULL, NULL },
 };
 
-static void tell_start(struct cli *cli, const struct instance *instance)
+static void print_start(struct cli *cli, const struct instance *instance)
 {
     if (cli->is_json)
         facts_json(cli, instance, NULL);
@@ -34,17 +35,17 @@ static int watch(struct instance *instance, uint64_t after, det_time timeout)
     struct follow follow = { .instance = instance, .after = after, .is_shown = true };
     int code;
 
-    tell_start(cli, instance);
+    print_start(cli, instance);
     code = follow_until_end(&follow, timeout);
     if (code == CLI_TIMEOUT)
-        cli_complain(cli, "%s is still %s", instance->id, instance_state(instance));
+        cli_report_error(cli, "%s is still %s", instance->id, instance_state(instance));
     return code;
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    const struct store_wish wish = { .url = args->values[OPTION_STORE],
-                                     .machine = args->values[OPTION_MACHINE] };
+    const struct store_request request = { .url = args->values[OPTION_STORE],
+                                           .machine = args->values[OPTION_MACHINE] };
     det_time timeout = DET_NEVER;
     struct instance instance;
     struct cli_store store;
@@ -57,7 +58,7 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     if (args->values[OPTION_TIMEOUT] &&
         !cli_args_span(cli, "timeout", args->values[OPTION_TIMEOUT], 0, &timeout))
         return CLI_USAGE;
-    code = cli_store_open(cli, &wish, &store);
+    code = served_store_open(cli, &request, &store);
     if (code == CLI_OK)
         code = instance_find(&store, args->operands[0], &instance);
     if (code == CLI_OK) {
@@ -74,13 +75,10 @@ extern const struct cli_command cli_command_watch;
 const struct cli_command cli_command_watch = {
     .name = "watch",
     .summary = "follow an instance until it has ended",
-    .about = "Shows where an instance stands, and then each event that it takes and each attempt "
-             "of its\n"
-             "effects that failed, until it is in a final state or has stopped; Ctrl-C ends it "
-             "before.\n"
-             "With --json the first object is the instance, the others are its events and "
-             "attempts. The\n"
-             "store is looked at a few times in a second.",
+    .about = "Prints the current state of an instance, then each event and each failed attempt\n"
+             "of its effects, until it reaches a final state or stops, or until Ctrl-C. With\n"
+             "--json the first object is the instance, the others are its events and attempts.\n"
+             "The store is read a few times per second.",
     .operand = { .form = "ID", .least = 1, .most = 1 },
     .options = option_table,
     .run = run_command,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* why.c - `detent why`: why an instance is where it is, and what will move it. */
+/* why.c - `detent why`: why an instance is in its state, and what can move it on. */
 #include "client/instance_command.h"
 #include "inspect/explain.h"
 
@@ -13,14 +13,11 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_why;
 const struct cli_command cli_command_why = {
     .name = "why",
-    .summary = "explain why an instance is where it is",
-    .about = "Says since when an instance is in its state and which event brought it there, which "
-             "events it\n"
-             "takes now and which it would defer, which timers and effects will move it and when, "
-             "what\n"
-             "failed, what is kept for later, who holds its lock, and when nobody serves a store "
-             "that\n"
-             "has work.",
+    .summary = "explain why an instance is in its state",
+    .about = "Prints since when an instance is in its state and which event led there, which\n"
+             "events the state handles or defers, which timers and effects are due and when,\n"
+             "what has failed, which events are deferred, who holds its lock, and whether work\n"
+             "is due but no process serves the store.",
     .operand = { .form = "ID", .least = 1, .most = 1 },
     .options = instance_command_options,
     .run = run_command,

@@ -3,11 +3,12 @@
 
 /* command_words.c - a program with its arguments: a sequence, or a text that is split into words.
  *
- * No shell interprets the text. Characters that a shell would interpret are refused, so that nobody
- * expects it: unquoted | & ; < > ( ) * and ~ at the start of a word, and $ ` except in single
- * quotes. */
+ * No shell interprets the text. Characters that a shell would interpret are refused, so that users
+ * do not rely on it: unquoted | & ; < > ( ) * and ~ at the start of a word, and $ ` except in
+ * single quotes. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "config/config_internal.h"
 
 struct splitter {
@@ -127,6 +128,7 @@ static int split_words(
     struct cli_reader *reader, const struct det_datum *node, const char *const **ret)
 {
     size_t length = strlen(node->text);
+    const char *start;
     struct splitter splitter = { .reader = reader, .node = node, .at = node->text };
     int r = 0;
 
@@ -135,8 +137,11 @@ static int split_words(
     splitter.words = det_arena_array(reader->arena, length / 2 + 2, sizeof *splitter.words);
     if (!splitter.to || !splitter.words)
         return reader_no_memory(reader, node);
+    start = splitter.to;
     while (r == 0 && *splitter.at)
         r = splitter.quote ? take_quoted(&splitter) : take_bare(&splitter);
+    det_assert(splitter.to <= start + length);
+    det_assert(splitter.count <= length / 2 + 1);
     if (r == 0 && splitter.quote)
         r = reader_fail(reader, node, "the quote %c is never closed", splitter.quote);
     if (r == 0)
@@ -170,6 +175,7 @@ int config_take_argv(
             return r;
         words[count++] = item->text;
     }
+    det_assert(count == node->count);
     if (!*words[0])
         return reader_fail(reader, node->first, "the program is empty");
     *ret = words;

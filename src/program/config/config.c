@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "config/config_internal.h"
 
@@ -56,19 +57,13 @@ static int take_defaults(
 static int take_limits(
     struct cli_reader *reader, const struct det_datum *node, struct config *config)
 {
-#define LIMIT(word, member)                                                                      \
-    {                                                                                            \
-        word, config_take_number, offsetof(struct config, limits.member), 1, COUNT_MAX, NULL, 0, \
-            NULL                                                                                 \
-    }
+#define LIMIT(member) offsetof(struct config, limits.member)
     static const struct config_key keys[] = {
-        LIMIT("concurrent", concurrent_max),
-        LIMIT("tasks", tasks_max),
-        LIMIT("slot_depth", slot_depth_max),
-        { "effects", config_take_number, offsetof(struct config, limits.effects_max), 1,
-          CONFIG_EFFECTS_MAX, NULL, 0, NULL },
-        { "shutdown", config_take_span, offsetof(struct config, limits.grace), 0, 0, NULL, 0,
-          NULL },
+        CONFIG_RANGE("concurrent", config_take_number, LIMIT(concurrent_max), 1, COUNT_MAX),
+        CONFIG_RANGE("tasks", config_take_number, LIMIT(tasks_max), 1, COUNT_MAX),
+        CONFIG_RANGE("slot_depth", config_take_number, LIMIT(slot_depth_max), 1, COUNT_MAX),
+        CONFIG_RANGE("effects", config_take_number, LIMIT(effects_max), 1, CONFIG_EFFECTS_MAX),
+        CONFIG_KEY("shutdown", config_take_span, LIMIT(grace)),
     };
 #undef LIMIT
 
@@ -77,6 +72,7 @@ static int take_limits(
 
 uint32_t config_effects(const struct config *config)
 {
+    det_assert(config->limits.effects_max <= CONFIG_EFFECTS_MAX);
     return config->limits.effects_max ? config->limits.effects_max : CONFIG_EFFECTS;
 }
 
@@ -85,10 +81,11 @@ int config_take_intensity(
     void *target)
 {
     static const struct config_key keys[] = {
-        { "count", config_take_number, offsetof(struct det_intensity, count), 1, DET_INTENSITY_MAX,
-          NULL, 0, NULL },
-        { "window", config_take_span, offsetof(struct det_intensity, window),
-          (uint64_t)DET_MILLISECOND, 0, NULL, 0, NULL },
+        CONFIG_RANGE(
+            "count", config_take_number, offsetof(struct det_intensity, count), 1,
+            DET_INTENSITY_MAX),
+        CONFIG_RANGE(
+            "window", config_take_span, offsetof(struct det_intensity, window), DET_MILLISECOND, 0),
     };
 
     (void)key;
@@ -100,12 +97,12 @@ static int take_group(
 {
     static const char *const strategies[] = { "one-for-one", "all-for-one", "rest-for-one", NULL };
     static const struct config_key keys[] = {
-        { "strategy", config_take_choice, offsetof(struct det_task_group_spec, strategy), 0, 0,
-          NULL, DET_STRATEGY_ONE_FOR_ONE, strategies },
-        { "intensity", config_take_intensity, offsetof(struct det_task_group_spec, intensity), 0, 0,
-          NULL, 0, NULL },
-        { "parent", config_take_text, offsetof(struct det_task_group_spec, parent), 0, 0, NULL, 0,
-          NULL },
+        CONFIG_CHOICE(
+            "strategy", offsetof(struct det_task_group_spec, strategy), DET_STRATEGY_ONE_FOR_ONE,
+            strategies),
+        CONFIG_KEY(
+            "intensity", config_take_intensity, offsetof(struct det_task_group_spec, intensity)),
+        CONFIG_KEY("parent", config_take_text, offsetof(struct det_task_group_spec, parent)),
     };
     int r = config_check_name(reader, node);
 
@@ -136,7 +133,7 @@ static int take_groups(
 
     config->groups = make_room(reader, node, "'groups'", sizeof *config->groups, &r);
     for (const struct det_datum *item = r < 0 ? NULL : node->first;
-         item && reader_goes_on(reader, r); item = item->next)
+         item && reader_can_continue(reader, r); item = item->next)
         r = reader_both(r, take_group(reader, item, &config->groups[config->group_count++]));
     return r;
 }
@@ -148,7 +145,7 @@ static int take_slots(
 
     config->slots = make_room(reader, node, "'slots'", sizeof *config->slots, &r);
     for (const struct det_datum *item = r < 0 ? NULL : node->first;
-         item && reader_goes_on(reader, r); item = item->next)
+         item && reader_can_continue(reader, r); item = item->next)
         r = reader_both(r, config_take_slot(reader, item, &config->slots[config->slot_count++]));
     return r;
 }
@@ -162,7 +159,7 @@ static int take_tasks(
     if (r == 0 && !node->first)
         r = reader_fail(reader, node, "there are no tasks");
     for (const struct det_datum *item = r < 0 ? NULL : node->first;
-         item && reader_goes_on(reader, r); item = item->next) {
+         item && reader_can_continue(reader, r); item = item->next) {
         struct config_task *task = &config->tasks[config->task_count++];
 
         r = reader_both(r, config_take_task(reader, item, config, task));
@@ -202,7 +199,7 @@ static int take_machines(
         return 0;
     config->machines = make_room(reader, node, "'machines'", sizeof *config->machines, &r);
     for (const struct det_datum *item = r < 0 ? NULL : node->first;
-         item && reader_goes_on(reader, r); item = item->next)
+         item && reader_can_continue(reader, r); item = item->next)
         r = reader_both(
             r, config_take_machine(reader, item, &config->machines[config->machine_count++]));
     return r;
@@ -252,10 +249,10 @@ static int take_sections(
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
         const struct det_datum *node = nodes[sections[i].key];
 
-        if (node && reader_goes_on(reader, r))
+        if (node && reader_can_continue(reader, r))
             r = reader_both(r, sections[i].take(reader, node, config));
     }
-    if (reader_goes_on(reader, r))
+    if (reader_can_continue(reader, r))
         r = reader_both(r, config_check_durable(reader, config, nodes[FILE_STORE] != NULL));
     return r;
 }
@@ -298,7 +295,7 @@ const struct reader_example config_examples[] = {
     { NULL, NULL },
 };
 
-/* What people have in their fingers from other tools. */
+/* Keys that other tools use for the same thing. */
 static const struct reader_synonym synonyms[] = {
     { "command", "run" },
     { "run", "command" },
@@ -341,10 +338,25 @@ static int by_place(const void *a, const void *b)
     return left->column < right->column ? -1 : left->column > right->column;
 }
 
-bool config_is_one(const struct det_datum *root)
+/* The list is not longer than it can be, and in order of place. */
+static void assert_problems(const struct cli_problems *problems)
 {
-    return root->kind == DET_DATUM_MAP &&
-           (det_datum_get(root, "tasks") || det_datum_get(root, "version"));
+    det_assert(problems->count <= CLI_PROBLEMS_MAX);
+    det_assert(!problems->is_cut || problems->count == CLI_PROBLEMS_MAX);
+    for (size_t i = 1; i < problems->count; i++)
+        det_assert(by_place(&problems->items[i - 1], &problems->items[i]) <= 0);
+}
+
+/* A file without problems has what its counts promise. */
+static void assert_config(const struct config *config)
+{
+    det_assert(!config->task_count || (config->tasks && config->order));
+    det_assert(!config->group_count || config->groups);
+    det_assert(!config->slot_count || config->slots);
+    det_assert(!config->machine_count || (config->machines && config->lists_machines));
+    det_assert(!config->machine_count || config->store);
+    det_assert(!config->workers.node || (config->workers.spec && config->store));
+    det_assert(!config->is_bare || (!config->task_count && !config->machine_count));
 }
 
 int config_read(
@@ -371,7 +383,7 @@ int config_read(
     config.is_bare = !nodes[FILE_TASKS] && !nodes[FILE_WORKERS] &&
                      (!nodes[FILE_MACHINES] || (r == 0 && !config.machine_count)) &&
                      (!nodes[FILE_SLOTS] || (r == 0 && !config_has_durable(&config)));
-    /* What is missing may be what is misspelt. */
+    /* A missing key may be the misspelt one. */
     if (root->kind == DET_DATUM_MAP && config.is_bare && !is_misspelt &&
         (!config.may_be_bare || config.lists_machines))
         r = reader_both(
@@ -385,7 +397,12 @@ int config_read(
         qsort(reterr->items, reterr->count, sizeof *reterr->items, by_place);
     if ((config.machine_count || config.workers.node) && !config.store)
         config.store = CONFIG_STORE_DEFAULT;
-    if (r == 0)
-        *ret = config;
-    return r;
+    det_assert((r == 0) == (reterr->count == 0));
+    if (r != DET_ERR_NO_MEMORY)
+        assert_problems(reterr);
+    if (r < 0)
+        return r;
+    assert_config(&config);
+    *ret = config;
+    return 0;
 }

@@ -93,7 +93,7 @@ struct config_headers {
     size_t count;
 };
 
-/* What an effect runs: a command if it has an argv, else an HTTP call. */
+/* A command if it has an argv, else an HTTP call. */
 struct config_effect {
     const char *name;
     const char *const *argv;
@@ -140,20 +140,8 @@ struct config_http {
 #define CONFIG_HTTP_LISTEN "127.0.0.1:7788"
 #define CONFIG_HTTP_SOCKET ".detent/http.sock"
 
-struct config_address {
-    char host[64]; /* without brackets */
-    uint16_t port;
-    bool is_v6;
-    bool is_loopback; /* unreachable from other machines */
-};
-/* Parses "127.0.0.1:7788", "[::1]:7788", "localhost:7788". Returns 0, or DET_ERR_MALFORMED with a
- * sentence. */
-DET_MUST_CHECK int config_parse_address(
-    const char *text, struct config_address *ret, struct det_error *reterr);
 /* Defaults without a section 'http'. */
 void config_http_init(struct config_http *http);
-/* Returns true if other machines can reach one of its addresses. */
-bool config_http_is_open(const struct config_http *http);
 
 enum config_log_format { CONFIG_LOG_DEFAULT, CONFIG_LOG_TEXT, CONFIG_LOG_JSON };
 enum config_level {
@@ -179,7 +167,7 @@ struct config_traces {
 /* A file with worker kinds in C. */
 struct config_kinds {
     const char *path; /* as in the file, and whole once it is settled */
-    bool is_isolated; /* a process of its own for each worker */
+    bool is_isolated; /* a separate process for each worker */
     const struct det_datum *node;
 };
 
@@ -204,7 +192,7 @@ struct config {
     struct config_group **group_order; /* parents first */
     struct config_slot *slots;
     size_t slot_count;
-    const char *store;                  /* the URL; NULL: none is said, and there are no machines */
+    const char *store;                  /* the URL; NULL: none given, and no machines */
     const struct det_datum *store_node; /* NULL: none is said */
     struct config_machine *machines;
     size_t machine_count;
@@ -218,17 +206,17 @@ struct config {
     struct config_log log;
     struct config_traces traces;
     struct config_workers workers;
-    uid_t owner;         /* owner of the file, who decides what runs; set before; 0: root, or
-                          * unknown */
-    bool may_be_bare;    /* set before: an empty file is valid */
-    bool is_bare;        /* nothing to run: no tasks, machines, durable slots, workers */
+    uid_t owner;      /* owner of the file, whose commands run; set before; 0: root, or unknown */
+    bool may_be_bare; /* set before: an empty file is valid */
+    bool is_bare;     /* nothing to run: no tasks, machines, durable slots, workers */
     bool lists_machines; /* it has a section 'machines', even if empty */
 };
 
 /* Returns true if the text is a valid name in the file; and the message otherwise. */
 bool config_is_name(const char *text);
-#define CONFIG_NAME_RULE \
-    "is no name: letters, digits, '.', '_' and '-', at most 127, the first one a letter or digit"
+#define CONFIG_NAME_RULE                                                                        \
+    "is not a name: letters, digits, '.', '_' and '-', at most 127, the first one a letter or " \
+    "digit"
 
 /* Limit of concurrent effects of all machines: `limits.effects`. */
 #define CONFIG_EFFECTS     64
@@ -236,8 +224,6 @@ bool config_is_name(const char *text);
 uint32_t config_effects(const struct config *config);
 /* Returns true if it has a durable slot. */
 bool config_has_durable(const struct config *config);
-/* Whether the tree looks like this kind of file: for those who do not go by its name. */
-bool config_is_one(const struct det_datum *root);
 /* Reads the tree; `ret` is zero but for what is set before. 0, DET_ERR_MALFORMED with all problems
  * that do not follow from others, in order of place, or DET_ERR_NO_MEMORY with that as the last
  * one. */
@@ -267,9 +253,9 @@ DET_MUST_CHECK int config_check_machine(
 DET_MUST_CHECK int config_check_workers(
     const struct config_workers *workers, const struct det_worker_kind *const *kinds,
     const struct det_allocator *allocator, struct cli_problems *problems);
-/* Puts every task and every command of an effect into its folder, seen from `folder`, and completes
- * its environment with `base`, NULL-terminated: the file wins. Specs and secrets get their whole
- * paths. Once. 0, DET_ERR_LIMIT, DET_ERR_NO_MEMORY, or what a file of variables failed with. */
+/* Resolves the folders of tasks and of effect commands relative to `folder`, and completes their
+ * environment with `base`, NULL-terminated: the file wins. Specs and secrets get absolute paths.
+ * Call it once. 0, DET_ERR_LIMIT, DET_ERR_NO_MEMORY, or the error of a file of variables. */
 DET_MUST_CHECK int config_settle(
     struct config *config, struct det_arena *arena, const char *folder, const char *const *base);
 

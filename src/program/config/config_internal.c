@@ -22,9 +22,10 @@ int config_take_mapping(
     for (size_t i = 0; i < table->count; i++)
         names[i] = table->keys[i].name;
     r = reader_keys(reader, mapping, names, table->count, found, table->what);
-    for (size_t i = 0; i < table->count && reader_goes_on(reader, r); i++) {
+    for (size_t i = 0; i < table->count && reader_can_continue(reader, r); i++) {
         const struct config_key *key = &table->keys[i];
 
+        det_assert(!found[i] || strcmp(found[i]->key, key->name) == 0);
         if (found[i])
             r = reader_both(r, key->take(reader, found[i], key, (char *)target + key->offset));
     }
@@ -76,6 +77,7 @@ int config_take_number(
     uint32_t *ret = target;
     uint64_t number;
 
+    det_assert(key->least <= key->most && key->most <= UINT32_MAX);
     if (key->word && det_datum_is_scalar(node) && strcmp(node->text, key->word) == 0) {
         *ret = (uint32_t)key->value;
         return 0;
@@ -110,7 +112,7 @@ static bool parse_size(const char *text, uint64_t *ret)
     return false;
 }
 
-/* In the largest unit that has a whole number of it. */
+/* Formats a size in the largest unit that divides it. */
 static const char *format_size(uint64_t size, char target[SIZE_TEXT])
 {
     unsigned unit = 0;
@@ -130,6 +132,7 @@ int config_take_size(
     char least[SIZE_TEXT], most[SIZE_TEXT];
     uint64_t size;
 
+    det_assert(key->least <= key->most);
     if (!det_datum_is_scalar(node) || !parse_size(node->text, &size) || size < key->least ||
         size > key->most)
         return reader_fail(
@@ -162,6 +165,7 @@ int config_take_span(
     det_time *ret = target, span;
     int r;
 
+    det_assert(!key->most || key->least <= key->most);
     r = reader_span_or(reader, node, key->word, key->value, &span);
     if (r < 0)
         return r;

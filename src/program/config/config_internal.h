@@ -12,7 +12,7 @@
 
 struct config_key;
 
-/* Reads a value into `target`, whose type the name of the function tells. Returns 0,
+/* Reads a value into `target`; its type is in the name of the function. Returns 0,
  * DET_ERR_MALFORMED with a problem, or DET_ERR_NO_MEMORY. */
 typedef int config_take_fn(
     struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
@@ -24,10 +24,32 @@ struct config_key {
     size_t offset;            /* offset of the target in the filled struct */
     uint64_t least, most;     /* bounds of a number, a size, a duration in nanoseconds; most 0: no
                                * limit */
-    const char *word;         /* a word that stands for `value` of a number or a duration */
+    const char *word;         /* a word for `value` of a number or a duration */
     int64_t value;            /* of a choice: the value of its first word */
     const char *const *words; /* of a choice, NULL at the end */
 };
+
+/* Rows of a table; the last two have bounds. */
+#define CONFIG_KEY(key, reads, at)                     \
+    {                                                  \
+        .name = (key), .take = (reads), .offset = (at) \
+    }
+#define CONFIG_CHOICE(key, at, first, choices)                                       \
+    {                                                                                \
+        .name = (key), .take = config_take_choice, .offset = (at), .value = (first), \
+        .words = (choices)                                                           \
+    }
+#define CONFIG_RANGE(key, reads, at, from, to)                                     \
+    {                                                                              \
+        .name = (key), .take = (reads), .offset = (at), .least = (uint64_t)(from), \
+        .most = (uint64_t)(to)                                                     \
+    }
+/* `text` is a word for `number`. */
+#define CONFIG_RANGE_OR(key, reads, at, from, to, text, number)                    \
+    {                                                                              \
+        .name = (key), .take = (reads), .offset = (at), .least = (uint64_t)(from), \
+        .most = (uint64_t)(to), .word = (text), .value = (number)                  \
+    }
 
 struct config_table {
     const char *what; /* for messages: "a task" */
@@ -104,7 +126,7 @@ bool config_is_variable(const char *name);
 /* slot_section.c */
 DET_MUST_CHECK int config_take_slot(
     struct cli_reader *reader, const struct det_datum *node, struct config_slot *slot);
-/* A durable slot has a store, and nobody beside what that keeps. */
+/* A durable slot needs a store, and accepts no tasks of the file. */
 DET_MUST_CHECK int config_check_durable(
     struct cli_reader *reader, const struct config *config, bool has_store);
 

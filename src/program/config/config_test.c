@@ -47,7 +47,7 @@ static void assert_words(const char *const *argv, const char *const *words)
         __VA_ARGS__, NULL \
     }
 
-static void what_is_said_stands_in_the_spec(void **state)
+static void config_keys_set_the_task_spec(void **state)
 {
     const struct config_task *web;
     struct project project;
@@ -90,7 +90,7 @@ static void what_is_said_stands_in_the_spec(void **state)
     free(text);
 }
 
-static void what_is_not_said_is_left_to_the_task_layer(void **state)
+static void absent_keys_are_left_to_the_task_layer(void **state)
 {
     static const struct det_policy nothing = { 0 };
     const struct config_task *only;
@@ -111,7 +111,7 @@ static void what_is_not_said_is_left_to_the_task_layer(void **state)
     close_project(&project);
 }
 
-static void policies_have_words_for_what_zero_cannot_say(void **state)
+static void policies_have_keywords_for_none_and_unlimited(void **state)
 {
     const struct det_policy *policy;
     struct project project;
@@ -215,7 +215,7 @@ static void schedules_and_slots_are_kept(void **state)
     free(text);
 }
 
-static void what_others_need_is_added_before_them(void **state)
+static void dependencies_are_added_before_their_dependents(void **state)
 {
     static const char *const order[] = { "database", "migrate", "other", "web",
                                          "told",     "report",  "often" };
@@ -257,7 +257,7 @@ static char *make_chain(const char *last)
     return text;
 }
 
-static void a_long_chain_and_a_long_circle_need_no_deep_stack(void **state)
+static void long_dependency_chains_and_cycles_need_no_deep_stack(void **state)
 {
     struct project project;
     char *text = make_chain("");
@@ -271,12 +271,33 @@ static void a_long_chain_and_a_long_circle_need_no_deep_stack(void **state)
     text = make_chain("t0");
     assert_int_equal(open_project(&project, NULL, text), DET_ERR_MALFORMED);
     assert_int_equal(project.problems.count, 1);
-    assert_non_null(strstr(project.problems.items[0].text, "in a circle: t0 (line 3) -> t1 "));
+    assert_non_null(strstr(project.problems.items[0].text, "form a cycle: t0 (line 3) -> t1 "));
     close_project(&project);
     free(text);
 }
 
-/* The next line of the file that says what is expected; NULL: there is none. */
+/* Each task depends on one that does not exist; the list of problems fills before the last one. */
+static void more_problems_than_the_list_can_hold_are_cut(void **state)
+{
+    struct project project;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+
+    (void)state;
+    assert_non_null(stream);
+    fputs(HEAD, stream);
+    for (int i = 0; i < 2 * CLI_PROBLEMS_MAX; i++)
+        fprintf(stream, "  t%d: {run: sh, depends_on: [missing%d]}\n", i, i);
+    assert_int_equal(fclose(stream), 0);
+    assert_int_equal(open_project(&project, NULL, text), DET_ERR_MALFORMED);
+    assert_int_equal(project.problems.count, CLI_PROBLEMS_MAX);
+    assert_true(project.problems.is_cut);
+    close_project(&project);
+    free(text);
+}
+
+/* Returns the next expectation in the file; NULL: none. */
 static const char *next_expectation(const char *text)
 {
     static const char mark[] = "# expect: ";
@@ -324,7 +345,7 @@ static void check_bad(const char *name, const char *text, size_t size)
     close_project(&project);
 }
 
-static void bad_files_are_told_all_that_is_wrong_with_them(void **state)
+static void bad_files_report_all_their_problems(void **state)
 {
     struct dirent **entries;
     size_t checked = 0;
@@ -363,7 +384,7 @@ static void expect_delays(
     assert_int_equal(policy.backoff.max, max);
 }
 
-static void a_delay_that_is_not_said_yields_to_the_other(void **state)
+static void unset_backoff_delay_follows_the_other(void **state)
 {
     static const struct {
         const char *path, *task;
@@ -441,7 +462,7 @@ static const struct {
     { "'traces'", TASK, "traces" },
 };
 
-/* What is said of a list in its place ends with the example, and that is right there. */
+/* A message about a list at the wrong place ends with the example, which is valid there. */
 static void check_example(const char *head, const char *key, const struct reader_example *example)
 {
     char text[1024], hint[256];
@@ -476,25 +497,6 @@ static void every_example_is_right_where_it_is_given(void **state)
     }
 }
 
-static void a_tree_is_known_by_its_keys(void **state)
-{
-    struct det_yaml_error error;
-    struct det_arena arena;
-    struct det_datum *root;
-
-    (void)state;
-    det_arena_init(&arena, NULL);
-    assert_int_equal(det_yaml_read(&arena, "tasks: 1", 8, &root, &error), 0);
-    assert_true(config_is_one(root));
-    assert_int_equal(det_yaml_read(&arena, "version: 1", 10, &root, &error), 0);
-    assert_true(config_is_one(root));
-    assert_int_equal(det_yaml_read(&arena, "cases: 1", 8, &root, &error), 0);
-    assert_false(config_is_one(root));
-    assert_int_equal(det_yaml_read(&arena, "[tasks]", 7, &root, &error), 0);
-    assert_false(config_is_one(root));
-    det_arena_deinit(&arena);
-}
-
 static int read_it(struct det_test_memory *memory, void *argument)
 {
     struct project project;
@@ -503,13 +505,13 @@ static int read_it(struct det_test_memory *memory, void *argument)
     if (r == DET_ERR_NO_MEMORY) {
         assert_true(project.problems.count > 0);
         assert_string_equal(
-            project.problems.items[project.problems.count - 1].text, "there is no memory left");
+            project.problems.items[project.problems.count - 1].text, "out of memory");
     }
     close_project(&project);
     return r;
 }
 
-static void memory_that_runs_out_is_a_problem_like_others(void **state)
+static void config_reading_survives_every_failed_allocation(void **state)
 {
     char *text = read_good();
 
@@ -519,7 +521,7 @@ static void memory_that_runs_out_is_a_problem_like_others(void **state)
 }
 
 /* An arena gives many blocks from one piece of memory; its limit stops at each of them. */
-static void every_block_that_is_not_there_is_a_problem(void **state)
+static void every_arena_limit_is_reported(void **state)
 {
     struct det_yaml_error error;
     struct project project = { 0 };
@@ -547,20 +549,20 @@ static void every_block_that_is_not_there_is_a_problem(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_said_stands_in_the_spec),
-        cmocka_unit_test(what_is_not_said_is_left_to_the_task_layer),
-        cmocka_unit_test(policies_have_words_for_what_zero_cannot_say),
+        cmocka_unit_test(config_keys_set_the_task_spec),
+        cmocka_unit_test(absent_keys_are_left_to_the_task_layer),
+        cmocka_unit_test(policies_have_keywords_for_none_and_unlimited),
         cmocka_unit_test(one_check_serves_readiness_and_health),
         cmocka_unit_test(words_are_split_without_a_shell),
         cmocka_unit_test(schedules_and_slots_are_kept),
-        cmocka_unit_test(what_others_need_is_added_before_them),
-        cmocka_unit_test(a_long_chain_and_a_long_circle_need_no_deep_stack),
-        cmocka_unit_test(bad_files_are_told_all_that_is_wrong_with_them),
-        cmocka_unit_test(a_delay_that_is_not_said_yields_to_the_other),
+        cmocka_unit_test(dependencies_are_added_before_their_dependents),
+        cmocka_unit_test(long_dependency_chains_and_cycles_need_no_deep_stack),
+        cmocka_unit_test(more_problems_than_the_list_can_hold_are_cut),
+        cmocka_unit_test(bad_files_report_all_their_problems),
+        cmocka_unit_test(unset_backoff_delay_follows_the_other),
         cmocka_unit_test(every_example_is_right_where_it_is_given),
-        cmocka_unit_test(a_tree_is_known_by_its_keys),
-        cmocka_unit_test(memory_that_runs_out_is_a_problem_like_others),
-        cmocka_unit_test(every_block_that_is_not_there_is_a_problem),
+        cmocka_unit_test(config_reading_survives_every_failed_allocation),
+        cmocka_unit_test(every_arena_limit_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

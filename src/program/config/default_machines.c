@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/buffer.h"
 #include "config/project_file.h"
 #include "os/os.h"
@@ -44,7 +45,7 @@ bool config_folder_has_specs(const char *folder)
 }
 
 /* Shows what to write for an effect without a command. */
-static int complain_of_effects(struct cli *cli, const char *path, const struct det_machine *machine)
+static int report_effects(struct cli *cli, const char *path, const struct det_machine *machine)
 {
     struct det_buffer text;
 
@@ -56,20 +57,20 @@ static int complain_of_effects(struct cli *cli, const char *path, const struct d
     if (det_buffer_status(&text) < 0)
         cli->has_failed = true;
     else
-        cli_complain(
+        cli_report_error(
             cli,
-            "%s asks for effects, and nothing here says what they run; write a " CONFIG_FILE_NAME
-            " such as\n"
+            "%s requests effects, but no commands are configured for them; write "
+            "a " CONFIG_FILE_NAME " such as\n"
             "version: 1\nmachines:\n  %s:\n    effects:\n%s",
             path, machine->name, det_buffer_text(&text));
     det_buffer_deinit(&text);
     return CLI_USAGE;
 }
 
-/* A spec that may be here for others does not stop what runs. */
+/* Skips a spec that may be here for other programs. */
 static int leave_out(struct cli *cli, const char *path, const char *why)
 {
-    cli_say(
+    cli_print_error(
         cli,
         "%s is not served: %s. List it in 'machines' of " CONFIG_FILE_NAME
         ", or write 'machines: {}' to leave specs alone.\n",
@@ -77,9 +78,9 @@ static int leave_out(struct cli *cli, const char *path, const char *why)
     return CLI_OK;
 }
 
-/* Returns whether it can be served unchanged. If there is nothing else to run, a failure is an
+/* Checks that it can be served unchanged. If there is nothing else to run, a failure is an
  * error. */
-static int judge_machine(
+static int validate_machine(
     struct cli *cli, const char *path, const struct det_machine *definition, bool is_alone,
     struct config_machine *machine)
 {
@@ -88,12 +89,13 @@ static int judge_machine(
     if (!definition->effect_count && config_check_machine(machine, definition, &problems) == 0)
         return CLI_OK;
     machine->is_served = false;
+    det_assert(definition->effect_count || problems.count > 0);
     if (definition->effect_count)
-        return is_alone ? complain_of_effects(cli, path, definition)
-                        : leave_out(cli, path, "nothing says what its effects run");
+        return is_alone ? report_effects(cli, path, definition)
+                        : leave_out(cli, path, "its effects have no commands");
     if (!is_alone)
         return leave_out(cli, path, problems.items[0].text);
-    cli_complain(cli, "%s: %s", path, problems.items[0].text);
+    cli_report_error(cli, "%s: %s", path, problems.items[0].text);
     return CLI_USAGE;
 }
 
@@ -112,7 +114,8 @@ static int load_spec(
         det_spec_close(spec.spec);
         spec.spec = NULL;
         if (is_checked)
-            code = leave_out(cli, path, "it is not a valid definition; 'detent check' shows why");
+            code = leave_out(
+                cli, path, "it is not a valid definition; run 'detent check' for details");
     }
     *ret = spec.spec;
     return code;
@@ -135,7 +138,7 @@ static int refuse_both(
         other->is_served = false;
         return leave_out(cli, name, "another spec here has a definition of the same name");
     }
-    cli_complain(
+    cli_report_error(
         cli, "%s and %s both define '%s'; list in a " CONFIG_FILE_NAME " which one is meant",
         other->spec, name, other->name);
     return CLI_USAGE;
@@ -163,7 +166,7 @@ static int add_definition(
     if (other)
         return refuse_both(cli, name, other, file);
     if (is_checked)
-        code = judge_machine(cli, path, definition, config->is_bare, machine);
+        code = validate_machine(cli, path, definition, config->is_bare, machine);
     config->machine_count += code == CLI_OK;
     return code;
 }
@@ -186,6 +189,7 @@ int config_folder_add(
     struct dirent **entries = NULL;
     int count = list_folder(folder, &entries), code = CLI_OK;
 
+    det_assert(!file->config.machine_count && !file->config.lists_machines);
     file->config.machines = det_arena_array(
         &file->arena, (size_t)(count > 0 ? count : 0) + 1, sizeof *file->config.machines);
     if (!file->config.machines)
@@ -198,6 +202,7 @@ int config_folder_add(
             entries[i]->d_name);
         code = add_machine(cli, path, is_checked, file);
     }
+    det_assert(file->config.machine_count <= (size_t)(count > 0 ? count : 0));
     free_list(entries, count);
     if (code == CLI_OK && file->config.machine_count && !file->config.store)
         file->config.store = CONFIG_STORE_DEFAULT;

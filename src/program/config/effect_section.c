@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* effect_section.c - what an effect of a machine runs: a command or an HTTP call. */
+/* effect_section.c - the commands and HTTP calls of effects. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "config/config_internal.h"
 
 #define ATTEMPTS_MAX 1000000
 #define TIMEOUT_MAX  DET_HOUR
+#define EXIT_MAX     255
+#define STATUS_MAX   599
 
 enum {
     KEY_COMMAND,
@@ -87,11 +90,12 @@ bool config_is_url(const char *text)
     return true;
 }
 
-/* Somebody before an '@' in the part that names the host. */
+/* Returns true if a user precedes an '@' in the part that names the host. */
 bool config_has_password(const char *url)
 {
     const char *host = strstr(url, "://") + 3;
 
+    det_assert(config_is_url(url));
     return strcspn(host, "/?#") > strcspn(host, "@");
 }
 
@@ -132,7 +136,7 @@ static bool parse_code(const char *text, bool has_classes, struct config_answer 
     if (det_parse_u64(det_view_text(text), &number) < 0)
         return false;
     answer->least = answer->most = (uint32_t)number;
-    return has_classes ? number >= 100 && number <= 599 : number <= 255;
+    return has_classes ? number >= 100 && number <= STATUS_MAX : number <= EXIT_MAX;
 }
 
 static int take_answers(
@@ -141,27 +145,37 @@ static int take_answers(
 {
     struct config_effect *effect = target;
     bool has_classes = strcmp(key->name, "statuses") == 0;
+    size_t capacity = effect->answer_count + node->count;
+    struct config_answer *all;
     int r;
 
     r = reader_want(reader, node, DET_DATUM_MAP, has_classes ? "'statuses'" : "'exits'");
     if (r < 0)
         return r;
-    effect->answers = det_arena_array(reader->arena, node->count + 1, sizeof *effect->answers);
-    if (!effect->answers)
+    /* An effect with both is refused, but only after both were read. */
+    all = det_arena_array(reader->arena, capacity + 1, sizeof *all);
+    if (!all)
         return reader_no_memory(reader, node);
+    if (effect->answer_count)
+        memcpy(all, effect->answers, effect->answer_count * sizeof *all);
+    effect->answers = all;
     for (const struct det_datum *item = node->first; item; item = item->next) {
-        struct config_answer *answer = &effect->answers[effect->answer_count++];
+        struct config_answer *answer = &all[effect->answer_count++];
 
+        det_assert(effect->answer_count <= capacity);
         if (!parse_code(item->key, has_classes, answer))
             r = reader_fail_key(
                 reader, item,
-                has_classes ? "'%s' is no status: 100 to 599, or a class such as 4xx"
-                            : "'%s' is no exit code: 0 to 255",
+                has_classes ? "'%s' is not a status: 100 to 599, or a class such as 4xx"
+                            : "'%s' is not an exit code: 0 to 255",
                 item->key);
         r = reader_both(r, reader_want(reader, item, DET_DATUM_TEXT, "an event"));
         answer->event = item->text;
         answer->node = item;
+        det_assert(r < 0 || answer->least <= answer->most);
+        det_assert(r < 0 || answer->most <= (has_classes ? STATUS_MAX : EXIT_MAX));
     }
+    det_assert(effect->answer_count == capacity);
     return r;
 }
 
@@ -218,7 +232,7 @@ static int take_header(
     if (r < 0)
         return r;
     if (!is_header_name(item->key))
-        return reader_fail_key(reader, item, "'%s' is no name of a header", item->key);
+        return reader_fail_key(reader, item, "'%s' is not the name of a header", item->key);
     if (is_own_header(item->key))
         return reader_fail_key(reader, item, "'%s' is set by detent itself", item->key);
     if (is_secret)
@@ -234,13 +248,14 @@ int config_take_headers(
 {
     struct config_headers *headers = target;
     bool is_secret = strcmp(key->name, "secret") == 0;
+    size_t capacity = headers->count + node->count;
     struct config_header *all;
     int r;
 
     r = reader_want(reader, node, DET_DATUM_MAP, is_secret ? "'secret'" : "'headers'");
     if (r < 0)
         return r;
-    all = det_arena_array(reader->arena, headers->count + node->count + 1, sizeof *all);
+    all = det_arena_array(reader->arena, capacity + 1, sizeof *all);
     if (!all)
         return reader_no_memory(reader, node);
     if (headers->count)
@@ -252,6 +267,7 @@ int config_take_headers(
         r = reader_both(r, bad);
         headers->count += bad == 0;
     }
+    det_assert(headers->count <= capacity);
     return r;
 }
 
@@ -303,37 +319,24 @@ static int check_keys(
 
 #define IN_EFFECT(path) offsetof(struct config_effect, path)
 static const struct config_key effect_keys[KEY_COUNT] = {
-    [KEY_COMMAND] = { .name = "command", .take = config_take_argv, .offset = IN_EFFECT(argv) },
-    [KEY_EXITS] = { .name = "exits", .take = take_answers },
-    [KEY_FOLDER] = { .name = "folder", .take = config_take_text, .offset = IN_EFFECT(folder) },
-    [KEY_ENVIRONMENT] = { .name = "environment",
-                          .take = config_take_environment,
-                          .offset = IN_EFFECT(environment) },
-    [KEY_PASS] = { .name = "pass", .take = take_pass, .offset = IN_EFFECT(pass) },
-    [KEY_HTTP] = { .name = "http", .take = take_http },
-    [KEY_STATUSES] = { .name = "statuses", .take = take_answers },
-    [KEY_HEADERS] = { .name = "headers",
-                      .take = config_take_headers,
-                      .offset = IN_EFFECT(headers) },
-    [KEY_SECRET] = { .name = "secret", .take = config_take_headers, .offset = IN_EFFECT(headers) },
-    [KEY_TIMEOUT] = { .name = "timeout",
-                      .take = config_take_span,
-                      .offset = IN_EFFECT(timeout),
-                      .least = (uint64_t)DET_MILLISECOND,
-                      .most = (uint64_t)TIMEOUT_MAX },
-    [KEY_ATTEMPTS] = { .name = "attempts",
-                       .take = config_take_number,
-                       .offset = IN_EFFECT(policy.attempts_max),
-                       .least = 1,
-                       .most = ATTEMPTS_MAX },
-    [KEY_BACKOFF] = { .name = "backoff", .take = take_backoff, .offset = IN_EFFECT(policy) },
-    [KEY_DEADLINE] = { .name = "deadline",
-                       .take = config_take_span,
-                       .offset = IN_EFFECT(policy.deadline),
-                       .least = (uint64_t)DET_MILLISECOND },
-    [KEY_SAME_VISIT] = { .name = "same_visit",
-                         .take = config_take_bool,
-                         .offset = IN_EFFECT(policy.same_visit_only) },
+    [KEY_COMMAND] = CONFIG_KEY("command", config_take_argv, IN_EFFECT(argv)),
+    [KEY_EXITS] = CONFIG_KEY("exits", take_answers, 0),
+    [KEY_FOLDER] = CONFIG_KEY("folder", config_take_text, IN_EFFECT(folder)),
+    [KEY_ENVIRONMENT] = CONFIG_KEY("environment", config_take_environment, IN_EFFECT(environment)),
+    [KEY_PASS] = CONFIG_KEY("pass", take_pass, IN_EFFECT(pass)),
+    [KEY_HTTP] = CONFIG_KEY("http", take_http, 0),
+    [KEY_STATUSES] = CONFIG_KEY("statuses", take_answers, 0),
+    [KEY_HEADERS] = CONFIG_KEY("headers", config_take_headers, IN_EFFECT(headers)),
+    [KEY_SECRET] = CONFIG_KEY("secret", config_take_headers, IN_EFFECT(headers)),
+    [KEY_TIMEOUT] =
+        CONFIG_RANGE("timeout", config_take_span, IN_EFFECT(timeout), DET_MILLISECOND, TIMEOUT_MAX),
+    [KEY_ATTEMPTS] = CONFIG_RANGE(
+        "attempts", config_take_number, IN_EFFECT(policy.attempts_max), 1, ATTEMPTS_MAX),
+    [KEY_BACKOFF] = CONFIG_KEY("backoff", take_backoff, IN_EFFECT(policy)),
+    [KEY_DEADLINE] =
+        CONFIG_RANGE("deadline", config_take_span, IN_EFFECT(policy.deadline), DET_MILLISECOND, 0),
+    [KEY_SAME_VISIT] =
+        CONFIG_KEY("same_visit", config_take_bool, IN_EFFECT(policy.same_visit_only)),
 };
 #undef IN_EFFECT
 
@@ -349,6 +352,7 @@ int config_take_effect(
     r = config_take_mapping(reader, node, CONFIG_TABLE("an effect", effect_keys), effect, nodes);
     if (r == 0)
         r = check_keys(reader, node, nodes);
+    det_assert(r < 0 || !effect->argv != !effect->url);
     effect->command_node = nodes[KEY_COMMAND];
     effect->folder_node = nodes[KEY_FOLDER];
     return r;

@@ -3,6 +3,7 @@
 
 /* effect_section_test.c - effects of a detent.yaml: what is read, what is wrong with them, alone
  * and together with a definition. */
+#include "config/config_internal.h"
 #include "config/config_test.h"
 
 #include <detent/tool/spec.h>
@@ -88,7 +89,7 @@ static void an_effect_is_an_http_call_with_secrets_that_stand_elsewhere(void **s
     close_project(&project);
 }
 
-static void folders_environment_and_secrets_are_settled(void **state)
+static void folders_environment_and_secrets_are_resolved(void **state)
 {
     static const char *const base[] = { "PATH=/bin", "TOKEN=t", "OTHER=o", "MODE=slow", NULL };
     const struct config_effect *effect;
@@ -109,7 +110,7 @@ static void folders_environment_and_secrets_are_settled(void **state)
     close_project(&project);
 }
 
-static void what_is_wrong_is_told_at_its_place(void **state)
+static void problems_are_reported_at_their_place(void **state)
 {
     static const struct {
         const char *effect, *part;
@@ -127,13 +128,13 @@ static void what_is_wrong_is_told_at_its_place(void **state)
         { "x: {http: \"https://h/\\ta\"}", "a method and a URL", 17 },
         { "x: {http: \"https://me:secret@h/\"}", "seen by many", 17 },
         { "x: {http: [a]}", "a method and a URL", 17 },
-        { "x: {command: a, exits: {256: a}}", "is no exit code", 31 },
-        { "x: {command: a, exits: {2xx: a}}", "is no exit code", 31 },
+        { "x: {command: a, exits: {256: a}}", "is not an exit code", 31 },
+        { "x: {command: a, exits: {2xx: a}}", "is not an exit code", 31 },
         { "x: {command: a, exits: {1: [a]}}", "an event", 34 },
         { "x: {command: a, exits: a}", "'exits'", 30 },
-        { "x: {http: https://h, statuses: {6xx: a}}", "is no status", 39 },
+        { "x: {http: https://h, statuses: {6xx: a}}", "is not a status", 39 },
         { "x: {http: https://h, headers: a}", "'headers'", 37 },
-        { "x: {http: https://h, headers: {\"a b\": c}}", "no name of a header", 38 },
+        { "x: {http: https://h, headers: {\"a b\": c}}", "not the name of a header", 38 },
         { "x: {http: https://h, headers: {host: c}}", "set by detent itself", 38 },
         { "x: {http: https://h, headers: {A: \"b\\nc\"}}", "has one line", 41 },
         { "x: {http: https://h, headers: {A: [b]}}", "value of a header", 41 },
@@ -158,7 +159,7 @@ static void what_is_wrong_is_told_at_its_place(void **state)
     expect_wrong("version: 1\nmachines:\n  order:\n    effects: a\n", 4, 14, "'effects'");
 }
 
-static void a_secret_that_stands_in_the_file_is_not_repeated(void **state)
+static void literal_secret_is_not_repeated_in_the_error(void **state)
 {
     struct project project;
 
@@ -210,12 +211,12 @@ static void effects_and_events_are_those_of_the_definition(void **state)
                     "      charge: {command: a, exits: {0: chargd, 1: pay, 2: nothing}}\n",
             spec_text, text, sizeof text),
         "5:7: order has no effect 'chrge'; did you mean 'charge'?\n"
-        "6:39: 'chargd' is no event that EFFECT(charge) lists; did you mean 'charged'?\n"
+        "6:39: 'chargd' is not an event that EFFECT(charge) lists; did you mean 'charged'?\n"
         "6:50: EFFECT(charge) does not list 'pay' among the events it produces\n"
         "3:3: 'order' has no effect 'mail' here, and its definition asks for it\n");
 }
 
-static void a_machine_without_effects_is_left_to_others(void **state)
+static void machine_without_effects_is_not_checked(void **state)
 {
     char text[2000];
 
@@ -227,7 +228,7 @@ static void a_machine_without_effects_is_left_to_others(void **state)
         "3:3: parcel.fsm defines 'order', and this file calls it 'parcel'\n");
 }
 
-static void functions_in_c_are_told_with_what_to_do(void **state)
+static void unbound_c_functions_are_reported_with_a_remedy(void **state)
 {
     static const char spec[] = "#define FSM_NAME order\n"
                                "#define FSM_PREFIX ORDER\n"
@@ -261,10 +262,32 @@ static int read_all(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void reading_survives_every_lack_of_memory(void **state)
+static void reading_survives_each_failed_allocation(void **state)
 {
     (void)state;
     det_test_each_failure(read_all, NULL);
+}
+
+static void exits_and_statuses_of_one_effect_are_kept_in_one_list(void **state)
+{
+    static const char text[] = "{command: a, exits: {0: a, 1: b, 2: c, 3: d, 4: e, 5: f, 6: g, "
+                               "7: h}, statuses: {402: i}}";
+    struct project project = { 0 };
+    struct config_effect effect = { 0 };
+    struct cli_reader reader = { .arena = &project.arena, .problems = &project.problems };
+    struct det_datum *root = NULL;
+    struct det_yaml_error error;
+
+    (void)state;
+    det_arena_init(&project.arena, NULL);
+    assert_int_equal(det_yaml_read(&project.arena, text, strlen(text), &root, &error), 0);
+    assert_int_equal(config_take_effect(&reader, root, &effect), DET_ERR_MALFORMED);
+    assert_non_null(strstr(project.problems.items[0].text, "'statuses' goes with 'http'"));
+    assert_int_equal(effect.answer_count, 9);
+    assert_string_equal(effect.answers[0].event, "a");
+    assert_string_equal(effect.answers[7].event, "h");
+    assert_string_equal(effect.answers[8].event, "i");
+    close_project(&project);
 }
 
 int main(void)
@@ -272,13 +295,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_effect_is_a_command_with_a_policy),
         cmocka_unit_test(an_effect_is_an_http_call_with_secrets_that_stand_elsewhere),
-        cmocka_unit_test(folders_environment_and_secrets_are_settled),
-        cmocka_unit_test(what_is_wrong_is_told_at_its_place),
-        cmocka_unit_test(a_secret_that_stands_in_the_file_is_not_repeated),
+        cmocka_unit_test(folders_environment_and_secrets_are_resolved),
+        cmocka_unit_test(problems_are_reported_at_their_place),
+        cmocka_unit_test(literal_secret_is_not_repeated_in_the_error),
         cmocka_unit_test(effects_and_events_are_those_of_the_definition),
-        cmocka_unit_test(a_machine_without_effects_is_left_to_others),
-        cmocka_unit_test(functions_in_c_are_told_with_what_to_do),
-        cmocka_unit_test(reading_survives_every_lack_of_memory),
+        cmocka_unit_test(machine_without_effects_is_not_checked),
+        cmocka_unit_test(unbound_c_functions_are_reported_with_a_remedy),
+        cmocka_unit_test(exits_and_statuses_of_one_effect_are_kept_in_one_list),
+        cmocka_unit_test(reading_survives_each_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,9 +10,10 @@
 
 #include <detent/tool/builder.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 
-/* Of the keys that a message lists. */
+/* Bytes of the list of keys in a message. */
 #define KEYS_TEXT 120
 
 DET_PRINTF(4, 0)
@@ -23,6 +24,8 @@ static void fail_at(
     struct cli_problems *problems = reader->problems;
     struct det_yaml_error *problem = &problems->items[problems->count];
 
+    det_assert(problems->count <= CLI_PROBLEMS_MAX);
+    det_assert((line == 0) == (column == 0));
     if (problems->count == CLI_PROBLEMS_MAX) {
         problems->is_cut = true;
         return;
@@ -58,7 +61,7 @@ int reader_fail_near(
     struct cli_reader *reader, const struct det_datum *node, const char *word,
     const char *const *names, size_t count, const char *format, ...)
 {
-    /* Once there is no room for a problem, what it says costs nothing. */
+    /* A problem that does not fit needs no suggestion. */
     int nearest = reader->problems->is_cut ? -1 : det_text_nearest(word, names, count);
     char text[DET_ERROR_TEXT_MAX];
     va_list arguments;
@@ -68,22 +71,24 @@ int reader_fail_near(
     va_end(arguments);
     if (nearest < 0)
         return reader_fail(reader, node, "%s", text);
+    det_assert((size_t)nearest < count);
     return reader_fail(reader, node, "%s; did you mean '%s'?", text, names[nearest]);
 }
 
 int reader_both(int first, int second)
 {
+    det_assert(first <= 0 && second <= 0);
     return first == 0 || second == DET_ERR_NO_MEMORY ? second : first;
 }
 
-bool reader_goes_on(const struct cli_reader *reader, int result)
+bool reader_can_continue(const struct cli_reader *reader, int result)
 {
     return result != DET_ERR_NO_MEMORY && !reader->problems->is_cut;
 }
 
 int reader_no_memory(struct cli_reader *reader, const struct det_datum *node)
 {
-    reader_fail(reader, node, "there is no memory left");
+    reader_fail(reader, node, "out of memory");
     return DET_ERR_NO_MEMORY;
 }
 
@@ -96,7 +101,7 @@ static const char *find_example(const struct cli_reader *reader, const char *wha
     return example ? example->text : NULL;
 }
 
-/* Here all scalars are one kind: each place asks for the one it wants. */
+/* All scalars are one kind here: each caller names the one it expects. */
 static enum det_datum_kind class_of(enum det_datum_kind kind)
 {
     return kind == DET_DATUM_LIST || kind == DET_DATUM_MAP ? kind : DET_DATUM_TEXT;
@@ -115,6 +120,7 @@ int reader_want(
 {
     const char *example = kind == DET_DATUM_MAP ? find_example(reader, what) : NULL;
 
+    det_assert(class_of(kind) == kind);
     if (class_of(node->kind) == kind)
         return 0;
     if (example)
@@ -125,7 +131,7 @@ int reader_want(
         reader, node, "%s is %s, not %s", what, class_text(kind), class_text(node->kind));
 }
 
-/* The key that the word stands for elsewhere; NULL: it is none of these. */
+/* Returns the key with this synonym; NULL: none. */
 static const char *find_synonym(
     const struct cli_reader *reader, const char *word, const char *const *keys, size_t count)
 {
@@ -154,6 +160,7 @@ static const char *list_keys(const char *const *keys, size_t count, char *target
             break;
         }
         used += (size_t)snprintf(target + used, capacity - used, "%s%s", comma, keys[i]);
+        det_assert(used < capacity);
     }
     return target;
 }
@@ -168,7 +175,7 @@ static int unknown_key(
 
     if (synonym)
         return reader_fail_key(
-            reader, node, "%s has no key '%s'; here it is called '%s'", what, node->key, synonym);
+            reader, node, "%s has no key '%s'; use '%s'", what, node->key, synonym);
     if (!reader->problems->is_cut && det_text_nearest(node->key, keys, count) < 0)
         return reader_fail_key(
             reader, node, "%s has no key '%.64s'; its keys are %s", what, node->key,
@@ -188,7 +195,7 @@ int reader_keys(
     r = reader_want(reader, mapping, DET_DATUM_MAP, what);
     if (r < 0)
         return r;
-    for (const struct det_datum *node = mapping->first; node && reader_goes_on(reader, r);
+    for (const struct det_datum *node = mapping->first; node && reader_can_continue(reader, r);
          node = node->next) {
         size_t i = 0;
 
@@ -209,14 +216,14 @@ int reader_bool(struct cli_reader *reader, const struct det_datum *node, bool *r
         *ret = node->text[0] == 't';
         return 0;
     }
-    return reader_fail(reader, node, "this is true or false");
+    return reader_fail(reader, node, "expected true or false");
 }
 
 int reader_number(struct cli_reader *reader, const struct det_datum *node, uint64_t *ret)
 {
     if (det_datum_is_scalar(node) && det_parse_u64(det_view_text(node->text), ret) == 0)
         return 0;
-    return reader_fail(reader, node, "this is a whole number");
+    return reader_fail(reader, node, "expected a whole number");
 }
 
 static bool is_number(const struct det_datum *node)
@@ -243,7 +250,7 @@ int reader_span_or(
         span < 0 || span > DET_DELAY_MAX)
         return reader_fail(
             reader, node,
-            "this is a time such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years%s%s",
+            "expected a time such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years%s%s",
             word ? ", or " : "", word ? word : "");
     *ret = span;
     return 0;

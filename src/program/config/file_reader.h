@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* file_reader.h - what the readers of YAML files share: a tree of nodes into data, and whatever is
- * wrong with it as a list of problems. A part that is wrong does not keep the others from being
- * read. */
+/* file_reader.h - shared by the readers of YAML files: converts a tree of nodes to data, and
+ * collects its problems in a list. Other parts are read after a wrong one. */
 #ifndef DET_CONFIG_FILE_READER_H
 #define DET_CONFIG_FILE_READER_H
 
@@ -13,7 +12,7 @@
 /* Limit of reported problems of a file. */
 #define CLI_PROBLEMS_MAX 20
 
-/* What is wrong with a file, in order of reading. */
+/* Problems of a file, in order of reading. */
 struct cli_problems {
     struct det_yaml_error items[CLI_PROBLEMS_MAX];
     size_t count;
@@ -22,12 +21,12 @@ struct cli_problems {
 
 struct det_machine;
 
-/* What a key is called elsewhere. */
+/* A name of a key in other tools. */
 struct reader_synonym {
     const char *word, *key;
 };
 
-/* How a mapping is written, behind its key, by what the messages call it. */
+/* Example of a mapping, by its name in messages. */
 struct reader_example {
     const char *what, *text;
 };
@@ -40,14 +39,15 @@ struct cli_reader {
     const struct reader_example *examples; /* ends with a NULL what; NULL: none */
 };
 
-/* The results of two parts make one: no memory outranks what is wrong. */
+/* Combines the results of two parts: DET_ERR_NO_MEMORY outranks DET_ERR_MALFORMED. */
 int reader_both(int first, int second);
-/* Whether the reading goes on after this result: there is memory, and room for problems. */
-bool reader_goes_on(const struct cli_reader *reader, int result);
-/* Says what is wrong at the node; returns DET_ERR_MALFORMED. */
+/* Returns true if reading can continue after this result: there is memory, and room for
+ * problems. */
+bool reader_can_continue(const struct cli_reader *reader, int result);
+/* Adds a problem at the node; returns DET_ERR_MALFORMED. */
 int reader_fail(struct cli_reader *reader, const struct det_datum *node, const char *format, ...)
     DET_PRINTF(3, 4);
-/* The same at its key. */
+/* Adds a problem at the key of the node. */
 int reader_fail_key(
     struct cli_reader *reader, const struct det_datum *node, const char *format, ...)
     DET_PRINTF(3, 4);
@@ -70,7 +70,7 @@ DET_MUST_CHECK int reader_number(
     struct cli_reader *reader, const struct det_datum *node, uint64_t *ret);
 DET_MUST_CHECK int reader_span(
     struct cli_reader *reader, const struct det_datum *node, det_time *ret);
-/* The same, or a word that stands for a value. */
+/* Accepts a word for `value`, too. */
 DET_MUST_CHECK int reader_span_or(
     struct cli_reader *reader, const struct det_datum *node, const char *word, det_time value,
     det_time *ret);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "config/config_internal.h"
 #include "config/log_file.h"
 #include "config/module.h"
@@ -30,11 +31,12 @@ struct checker {
 /* `name` seen from `folder`. False when the path is too long. */
 static bool join_path(const char *folder, const char *name, char *target)
 {
-    bool is_whole = *name == '/' || strcmp(folder, ".") == 0;
-    int length = strcmp(name, ".") == 0 ? snprintf(target, DET_PATH_MAX, "%s", folder)
-                                        : snprintf(
-                                              target, DET_PATH_MAX, "%s%s%s",
-                                              is_whole ? "" : folder, is_whole ? "" : "/", name);
+    bool is_complete = *name == '/' || strcmp(folder, ".") == 0;
+    int length = strcmp(name, ".") == 0
+                     ? snprintf(target, DET_PATH_MAX, "%s", folder)
+                     : snprintf(
+                           target, DET_PATH_MAX, "%s%s%s", is_complete ? "" : folder,
+                           is_complete ? "" : "/", name);
 
     return length >= 0 && length < DET_PATH_MAX;
 }
@@ -71,8 +73,9 @@ static int check_in_path(struct checker *checker, const struct det_datum *node, 
         return 0;
     return reader_fail(
         &checker->reader, node,
-        "there is no program '%s' in PATH; write its path, such as ./%s, if it is elsewhere", name,
-        name);
+        "there is no program '%s' in PATH; change PATH or write the path of the program, such as "
+        "./%s",
+        name, name);
 }
 
 /* The folder it runs in is there. */
@@ -91,7 +94,7 @@ static int check_program(
         return reader_fail(&checker->reader, node, "%s: is a folder, not a program", path);
     if (!is_program(path))
         return reader_fail(
-            &checker->reader, node, "%s: is not executable; chmod +x makes it so", path);
+            &checker->reader, node, "%s: is not executable; run: chmod +x %s", path, path);
     return 0;
 }
 
@@ -106,7 +109,7 @@ static int check_folder(
         return 0;
     return reader_fail(
         &checker->reader, node,
-        cli_is_there(target) ? "%s: is no folder" : "%s: there is no such folder", target);
+        cli_is_there(target) ? "%s: is not a folder" : "%s: there is no such folder", target);
 }
 
 static int check_user(struct checker *checker, const struct config_task *task)
@@ -130,7 +133,7 @@ static int check_cron(struct checker *checker, const struct det_datum *node)
     return reader_fail(&checker->reader, node, "%s", error.text);
 }
 
-/* What is read here is read again when it is needed. */
+/* The values are discarded: config_settle() reads the files again. */
 static int check_variables(struct checker *checker, const struct config_task *task)
 {
     int r = 0;
@@ -182,6 +185,9 @@ static int check_task(struct checker *checker, const struct config_task *task)
     int there = check_folder(checker, task->folder_node, task->node, folder);
     int r = there;
 
+    det_assert(task->run_node && task->process.argv[0]);
+    det_assert(!check->argv || task->check_node);
+    det_assert(!task->log.path == !task->log_node);
     if (there == 0)
         r = check_program(checker, task->run_node, folder, task->process.argv[0]);
     if (there == 0 && check->argv)
@@ -285,13 +291,15 @@ int config_check(
                                .owner = config->owner };
     int r = check_store(&checker, config->store_node);
 
-    for (size_t i = 0; i < config->task_count && reader_goes_on(&checker.reader, r); i++)
+    det_assert(problems->count <= CLI_PROBLEMS_MAX);
+    det_assert(!config->task_count || config->order);
+    for (size_t i = 0; i < config->task_count && reader_can_continue(&checker.reader, r); i++)
         r = reader_both(r, check_task(&checker, &config->tasks[i]));
-    for (size_t i = 0; i < config->slot_count && reader_goes_on(&checker.reader, r); i++)
+    for (size_t i = 0; i < config->slot_count && reader_can_continue(&checker.reader, r); i++)
         r = reader_both(r, check_slot(&checker, &config->slots[i]));
-    for (size_t i = 0; i < config->machine_count && reader_goes_on(&checker.reader, r); i++)
+    for (size_t i = 0; i < config->machine_count && reader_can_continue(&checker.reader, r); i++)
         r = reader_both(r, check_machine(&checker, &config->machines[i]));
-    return reader_goes_on(&checker.reader, r)
+    return reader_can_continue(&checker.reader, r)
                ? reader_both(r, check_workers(&checker, &config->workers))
                : r;
 }
@@ -324,8 +332,8 @@ static size_t count_of(const char *const *items)
 static const char *const *add_variables(
     struct det_arena *arena, const char *const *base, const char *const *own)
 {
-    const char **all = det_arena_array(arena, count_of(base) + count_of(own) + 1, sizeof *all);
-    size_t count = 0;
+    size_t capacity = count_of(base) + count_of(own), count = 0;
+    const char **all = det_arena_array(arena, capacity + 1, sizeof *all);
 
     if (!all)
         return NULL;
@@ -335,6 +343,7 @@ static const char *const *add_variables(
     }
     for (; *own; own++)
         all[count++] = *own;
+    det_assert(count <= capacity);
     return all;
 }
 
@@ -400,7 +409,7 @@ static const char *value_of(const char *const *environment, const char *name)
     return NULL;
 }
 
-/* What every command of an effect gets: enough to find programs and to speak the language. */
+/* Variables that every command of an effect gets: to find programs, and the language. */
 static const char *const always_passed[] = { "PATH",   "HOME", "USER",   "LOGNAME", "LANG",
                                              "LC_ALL", "TZ",   "TMPDIR", NULL };
 
@@ -410,9 +419,8 @@ static int settle_effect_environment(
     static const char *const none[] = { NULL };
     const char *const *own = effect->environment ? effect->environment : none;
     const char *const *lists[] = { always_passed, effect->pass ? effect->pass : none };
-    const char **all = det_arena_array(
-        arena, count_of(always_passed) + count_of(lists[1]) + count_of(own) + 1, sizeof *all);
-    size_t count = 0;
+    size_t capacity = count_of(always_passed) + count_of(lists[1]) + count_of(own), count = 0;
+    const char **all = det_arena_array(arena, capacity + 1, sizeof *all);
 
     if (!all)
         return DET_ERR_NO_MEMORY;
@@ -426,6 +434,7 @@ static int settle_effect_environment(
     }
     for (; *own; own++)
         all[count++] = *own;
+    det_assert(count <= capacity);
     effect->environment = all;
     return 0;
 }

@@ -52,8 +52,8 @@ static int no_cron(const char *text, struct det_cron *ret, struct det_error *ret
                : 0;
 }
 
-/* The first problem of one task, NULL when there is none; good until the next call. */
-static const char *judge(struct site *site, const char *path, const char *task)
+/* Returns the first problem of one task, NULL if there is none; valid until the next call. */
+static const char *validate(struct site *site, const char *path, const char *task)
 {
     struct config_site asked = { site->folder, path, no_cron };
     static struct cli_problems problems;
@@ -76,31 +76,32 @@ static void programs_are_sought_in_path(void **state)
     char path[2 * DET_PATH_MAX];
 
     (void)snprintf(path, sizeof path, "/nowhere:%s/bin::", site->folder);
-    assert_null(judge(site, path, "{run: tool}"));
-    assert_null(judge(site, NULL, "{run: sh}"));
-    assert_non_null(strstr(judge(site, path, "{run: tol}"), "no program 'tol' in PATH"));
-    assert_non_null(strstr(judge(site, path, "{run: text}"), "no program 'text' in PATH"));
-    assert_non_null(strstr(judge(site, "", "{run: tool}"), "no program 'tool' in PATH"));
-    assert_non_null(
-        strstr(judge(site, path, "{run: tool, health: {check: no}}"), "no program 'no' in PATH"));
+    assert_null(validate(site, path, "{run: tool}"));
+    assert_null(validate(site, NULL, "{run: sh}"));
+    assert_non_null(strstr(validate(site, path, "{run: tol}"), "no program 'tol' in PATH"));
+    assert_non_null(strstr(validate(site, path, "{run: text}"), "no program 'text' in PATH"));
+    assert_non_null(strstr(validate(site, "", "{run: tool}"), "no program 'tool' in PATH"));
+    assert_non_null(strstr(
+        validate(site, path, "{run: tool, health: {check: no}}"), "no program 'no' in PATH"));
 }
 
 static void a_path_is_seen_from_the_folder_of_the_task(void **state)
 {
     struct site *site = *state;
 
-    assert_null(judge(site, "", "{run: bin/tool}"));
-    assert_null(judge(site, "", "{run: ./tool, folder: bin}"));
-    assert_null(judge(site, "", "{run: /bin/sh}"));
-    assert_non_null(strstr(judge(site, "", "{run: ./tool}"), "/./tool: there is no such program"));
-    assert_non_null(strstr(judge(site, "", "{run: bin/text}"), "chmod +x makes it so"));
-    assert_non_null(strstr(judge(site, "", "{run: ./bin}"), "is a folder, not a program"));
+    assert_null(validate(site, "", "{run: bin/tool}"));
+    assert_null(validate(site, "", "{run: ./tool, folder: bin}"));
+    assert_null(validate(site, "", "{run: /bin/sh}"));
     assert_non_null(
-        strstr(judge(site, "", "{run: sh, folder: no}"), "/no: there is no such folder"));
-    assert_non_null(strstr(judge(site, "", "{run: sh, folder: bin/tool}"), "is no folder"));
+        strstr(validate(site, "", "{run: ./tool}"), "/./tool: there is no such program"));
+    assert_non_null(strstr(validate(site, "", "{run: bin/text}"), "run: chmod +x"));
+    assert_non_null(strstr(validate(site, "", "{run: ./bin}"), "is a folder, not a program"));
+    assert_non_null(
+        strstr(validate(site, "", "{run: sh, folder: no}"), "/no: there is no such folder"));
+    assert_non_null(strstr(validate(site, "", "{run: sh, folder: bin/tool}"), "is not a folder"));
 }
 
-static void the_kind_of_the_store_is_judged_at_its_place(void **state)
+static void invalid_store_url_is_reported_at_its_place(void **state)
 {
     static const char tasks[] = "\ntasks:\n  a: {run: /bin/sh}\n";
     struct site *site = *state;
@@ -117,11 +118,11 @@ static void the_kind_of_the_store_is_judged_at_its_place(void **state)
     assert_int_equal(config_check(&project.config, &asked, &project.problems), DET_ERR_MALFORMED);
     assert_int_equal(project.problems.items[0].line, 2);
     assert_int_equal(project.problems.items[0].column, 8);
-    assert_non_null(strstr(project.problems.items[0].text, "no store of the kind \"mysql\""));
+    assert_non_null(strstr(project.problems.items[0].text, "unknown kind of store \"mysql\""));
     close_project(&project);
 }
 
-static void paths_that_are_too_long_are_told(void **state)
+static void paths_that_are_too_long_are_reported(void **state)
 {
     struct config_site asked = { .folder = "x", .path = "" };
     struct project project;
@@ -145,9 +146,9 @@ static void paths_that_are_too_long_are_told(void **state)
     close_project(&project);
 }
 
-/* Whether a task may log to a file in the folder of the site whose whole path has so many
+/* Returns true if a task may log to a file in the folder of the site whose whole path has this many
  * characters. */
-static const char *judge_log(struct site *site, size_t size)
+static const char *validate_log(struct site *site, size_t size)
 {
     struct config_site asked = { site->folder, NULL, no_cron };
     static struct cli_problems problems;
@@ -175,23 +176,23 @@ static void a_log_file_has_room_for_the_names_of_rotated_ones(void **state)
 {
     struct site *site = *state;
 
-    assert_null(judge_log(site, LOG_FILE_PATH_MAX));
+    assert_null(validate_log(site, LOG_FILE_PATH_MAX));
     assert_string_equal(
-        judge_log(site, LOG_FILE_PATH_MAX + 1), "the path has more than 4080 characters");
+        validate_log(site, LOG_FILE_PATH_MAX + 1), "the path has more than 4080 characters");
     assert_string_equal(
-        judge_log(site, DET_PATH_MAX + 1), "the path has more than 4080 characters");
+        validate_log(site, DET_PATH_MAX + 1), "the path has more than 4080 characters");
 }
 
-static void users_and_expressions_are_asked_for(void **state)
+static void users_and_cron_expressions_are_checked_on_the_host(void **state)
 {
     struct site *site = *state;
 
-    assert_null(judge(site, NULL, "{run: sh, user: root}"));
+    assert_null(validate(site, NULL, "{run: sh, user: root}"));
     assert_string_equal(
-        judge(site, NULL, "{run: sh, user: no-such-user}"), "there is no user 'no-such-user'");
-    assert_null(judge(site, NULL, "{run: sh, schedule: {cron: '@daily'}}"));
+        validate(site, NULL, "{run: sh, user: no-such-user}"), "there is no user 'no-such-user'");
+    assert_null(validate(site, NULL, "{run: sh, schedule: {cron: '@daily'}}"));
     assert_string_equal(
-        judge(site, NULL, "{run: sh, schedule: {cron: never}}"), "never is no time");
+        validate(site, NULL, "{run: sh, schedule: {cron: never}}"), "never is no time");
 }
 
 static void all_tasks_are_checked(void **state)
@@ -249,7 +250,7 @@ static int settle(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void settling_without_memory_says_so(void **state)
+static void config_settling_survives_every_failed_allocation(void **state)
 {
     char text[4096] = HEAD;
 
@@ -286,12 +287,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(programs_are_sought_in_path),
         TEST(a_path_is_seen_from_the_folder_of_the_task),
-        TEST(the_kind_of_the_store_is_judged_at_its_place),
-        TEST(paths_that_are_too_long_are_told),
-        TEST(users_and_expressions_are_asked_for),
+        TEST(invalid_store_url_is_reported_at_its_place),
+        TEST(paths_that_are_too_long_are_reported),
+        TEST(users_and_cron_expressions_are_checked_on_the_host),
         TEST(all_tasks_are_checked),
         TEST(tasks_get_their_folder_and_environment),
-        TEST(settling_without_memory_says_so),
+        TEST(config_settling_survives_every_failed_allocation),
         TEST(variables_of_a_file_without_memory_say_so),
         TEST(a_log_file_has_room_for_the_names_of_rotated_ones),
     };

@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
+#include "base/assert.h"
 #include "config/config_internal.h"
+#include "http/address.h"
 
 #define RATE_DEFAULT 200
 #define RATE_MAX     1000000
@@ -17,58 +18,14 @@
 
 enum { KEY_LISTEN, KEY_SOCKET, KEY_HOSTS, KEY_TLS, KEY_RATE, KEY_LIMITS, KEY_COUNT };
 
-/* Addresses. */
-
-#define ADDRESS_RULE \
-    "an address is 127.0.0.1:7788, [::1]:7788 or localhost:7788: numbers, and a port"
-
-/* The part before the port, without brackets. False: it is no address. */
-static bool split_address(const char *text, struct config_address *ret)
-{
-    const char *colon = strrchr(text, ':');
-    size_t size = colon ? (size_t)(colon - text) : 0;
-    bool has_brackets = size > 2 && text[0] == '[' && text[size - 1] == ']';
-    uint64_t port;
-
-    if (!size || det_parse_u64(det_view_text(colon + 1), &port) < 0 || port > UINT16_MAX)
-        return false;
-    ret->port = (uint16_t)port;
-    ret->is_v6 = has_brackets;
-    size -= has_brackets ? 2 : 0;
-    if (size >= sizeof ret->host)
-        return false;
-    memcpy(ret->host, text + has_brackets, size);
-    ret->host[size] = '\0';
-    return true;
-}
-
-int config_parse_address(const char *text, struct config_address *ret, struct det_error *reterr)
-{
-    struct in6_addr six;
-    struct in_addr four;
-
-    *ret = (struct config_address){ .port = 0 };
-    if (!split_address(text, ret))
-        return det_error_set(reterr, DET_ERR_MALFORMED, "'%s': " ADDRESS_RULE, text);
-    if (ret->is_v6 && inet_pton(AF_INET6, ret->host, &six) == 1)
-        ret->is_loopback = IN6_IS_ADDR_LOOPBACK(&six);
-    else if (!ret->is_v6 && strcmp(ret->host, "localhost") == 0)
-        ret->is_loopback = true;
-    else if (!ret->is_v6 && inet_pton(AF_INET, ret->host, &four) == 1)
-        ret->is_loopback = ntohl(four.s_addr) >> 24 == IN_LOOPBACKNET;
-    else
-        return det_error_set(reterr, DET_ERR_MALFORMED, "'%s': " ADDRESS_RULE, text);
-    return 0;
-}
-
 static int take_address(struct cli_reader *reader, const struct det_datum *node, const char **ret)
 {
-    struct config_address address;
+    union http_address address;
     struct det_error error;
 
     if (!det_datum_is_scalar(node))
-        return reader_fail(reader, node, ADDRESS_RULE);
-    if (config_parse_address(node->text, &address, &error) < 0)
+        return reader_fail(reader, node, HTTP_ADDRESS_RULE);
+    if (http_address_read(node->text, &address, &error) < 0)
         return reader_fail(reader, node, "%s", error.text);
     *ret = node->text;
     return 0;
@@ -92,8 +49,9 @@ static int take_items(
     if (is_one)
         r = take(reader, node, &items[0]);
     for (const struct det_datum *item = is_one ? NULL : node->first;
-         item && reader_goes_on(reader, r); item = item->next)
+         item && reader_can_continue(reader, r); item = item->next)
         r = reader_both(r, take(reader, item, &items[count++]));
+    det_assert(count <= node->count);
     *ret = items;
     return r;
 }
@@ -111,7 +69,8 @@ static int take_listen(
         return 0;
     }
     if (node->kind == DET_DATUM_LIST && !node->first)
-        return reader_fail(reader, node, "there is no address here; 'none' says so");
+        return reader_fail(
+            reader, node, "the list of addresses is empty; write 'none' for no address");
     return take_items(reader, node, take_address, &http->listen);
 }
 
@@ -124,6 +83,7 @@ static int take_socket(
 
     if (r < 0)
         return r;
+    det_assert(*ret == node->text);
     if (strcmp(node->text, "no") == 0)
         *ret = NULL;
     else if (strcmp(node->text, "yes") == 0)
@@ -175,13 +135,9 @@ static int take_tls(
     void *target)
 {
     static const struct config_key keys[] = {
-        { .name = "certificate",
-          .take = config_take_text,
-          .offset = offsetof(struct http_tls, certificate) },
-        { .name = "key", .take = config_take_text, .offset = offsetof(struct http_tls, key) },
-        { .name = "clients",
-          .take = config_take_text,
-          .offset = offsetof(struct http_tls, clients) },
+        CONFIG_KEY("certificate", config_take_text, offsetof(struct http_tls, certificate)),
+        CONFIG_KEY("key", config_take_text, offsetof(struct http_tls, key)),
+        CONFIG_KEY("clients", config_take_text, offsetof(struct http_tls, clients)),
     };
     struct config_http *http = target;
     int r;
@@ -202,11 +158,10 @@ static int take_tls(
 #define TAKE_OF(type, unit) \
     _Generic((type)0, det_time : config_take_span, default : config_take_number)
 #define LEAST_OF(type) _Generic((type)0, det_time : DET_MILLISECOND, default : 1)
-#define LIMIT_KEY(word, path, type, hard, unit)                                              \
-    {                                                                                        \
-        .name = word, .take = *(unit) == 'B' ? config_take_bytes : TAKE_OF(type, unit),      \
-        .offset = IN_HTTP(path), .least = (uint64_t)LEAST_OF(type), .most = (uint64_t)(hard) \
-    }
+#define LIMIT_KEY(word, path, type, hard, unit)                                        \
+    CONFIG_RANGE(                                                                      \
+        word, *(unit) == 'B' ? config_take_bytes : TAKE_OF(type, unit), IN_HTTP(path), \
+        LEAST_OF(type), hard)
 
 static int take_limits(
     struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
@@ -229,18 +184,13 @@ static int take_limits(
 }
 
 static const struct config_key http_keys[KEY_COUNT] = {
-    [KEY_LISTEN] = { .name = "listen", .take = take_listen },
-    [KEY_SOCKET] = { .name = "socket", .take = take_socket, .offset = IN_HTTP(socket) },
-    [KEY_HOSTS] = { .name = "hosts", .take = take_hosts, .offset = IN_HTTP(hosts) },
-    [KEY_TLS] = { .name = "tls", .take = take_tls },
-    [KEY_RATE] = { .name = "rate",
-                   .take = config_take_number,
-                   .offset = IN_HTTP(rate),
-                   .least = 1,
-                   .most = RATE_MAX,
-                   .word = "unlimited",
-                   .value = CONFIG_UNLIMITED },
-    [KEY_LIMITS] = { .name = "limits", .take = take_limits },
+    [KEY_LISTEN] = CONFIG_KEY("listen", take_listen, 0),
+    [KEY_SOCKET] = CONFIG_KEY("socket", take_socket, IN_HTTP(socket)),
+    [KEY_HOSTS] = CONFIG_KEY("hosts", take_hosts, IN_HTTP(hosts)),
+    [KEY_TLS] = CONFIG_KEY("tls", take_tls, 0),
+    [KEY_RATE] = CONFIG_RANGE_OR(
+        "rate", config_take_number, IN_HTTP(rate), 1, RATE_MAX, "unlimited", CONFIG_UNLIMITED),
+    [KEY_LIMITS] = CONFIG_KEY("limits", take_limits, 0),
 };
 
 void config_http_init(struct config_http *http)
@@ -265,17 +215,7 @@ int config_take_http(
     http->node = node;
     r = config_take_mapping(reader, node, CONFIG_TABLE("'http'", http_keys), http, nodes);
     http->listen_node = nodes[KEY_LISTEN];
+    det_assert(http->listen);
+    det_assert(http->rate == CONFIG_UNLIMITED || (http->rate >= 1 && http->rate <= RATE_MAX));
     return r;
-}
-
-bool config_http_is_open(const struct config_http *http)
-{
-    struct config_address address;
-    struct det_error error;
-
-    for (const char *const *listen = http->listen; *listen; listen++) {
-        if (config_parse_address(*listen, &address, &error) == 0 && !address.is_loopback)
-            return true;
-    }
-    return false;
 }

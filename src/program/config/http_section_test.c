@@ -4,6 +4,7 @@
 /* http_section_test.c - where detent listens, what it logs and where its spans go: what is read of
  * detent.yaml, and what is wrong with it. */
 #include "config/config_test.h"
+#include "http/address.h"
 
 #include "base/text.h"
 
@@ -26,7 +27,7 @@ static const char whole[] =
     "  secret: {Authorization: \"file:otlp.token\"}\n"
     "  sample: 12.5%\n" REST;
 
-static void without_a_section_it_listens_on_this_machine_alone(void **state)
+static void http_defaults_listen_on_loopback_only(void **state)
 {
     const struct config_http *http;
     struct project project;
@@ -36,7 +37,6 @@ static void without_a_section_it_listens_on_this_machine_alone(void **state)
     http = &project.config.http;
     assert_string_equal(http->listen[0], "127.0.0.1:7788");
     assert_null(http->listen[1]);
-    assert_false(config_http_is_open(http));
     assert_null(http->socket);
     assert_null(http->hosts);
     assert_null(http->tls.certificate);
@@ -61,7 +61,6 @@ static void every_key_of_http_is_read(void **state)
     assert_string_equal(http->listen[0], "127.0.0.1:0");
     assert_string_equal(http->listen[2], "0.0.0.0:7443");
     assert_null(http->listen[3]);
-    assert_true(config_http_is_open(http));
     assert_string_equal(http->hosts[2], "[fd00::1]");
     assert_null(http->hosts[3]);
     assert_int_equal(http->rate, 500);
@@ -75,7 +74,7 @@ static void every_key_of_http_is_read(void **state)
     close_project(&project);
 }
 
-static void paths_of_http_and_of_secrets_are_seen_from_the_file(void **state)
+static void http_and_secret_paths_are_relative_to_the_file(void **state)
 {
     static const char *const base[] = { NULL };
     const struct config_http *http;
@@ -93,14 +92,13 @@ static void paths_of_http_and_of_secrets_are_seen_from_the_file(void **state)
     close_project(&project);
 }
 
-static void words_stand_for_none_and_for_unlimited(void **state)
+static void http_keywords_mean_none_and_unlimited(void **state)
 {
     struct project project;
 
     (void)state;
     open_right(&project, "version: 1\nhttp: {listen: none, socket: no, rate: unlimited}\n" REST);
     assert_null(project.config.http.listen[0]);
-    assert_false(config_http_is_open(&project.config.http));
     assert_null(project.config.http.socket);
     assert_int_equal(project.config.http.rate, CONFIG_UNLIMITED);
     close_project(&project);
@@ -127,7 +125,7 @@ static void logs_and_traces_are_read(void **state)
     close_project(&project);
 }
 
-static void a_sample_is_a_part_or_a_percentage(void **state)
+static void sampling_rate_is_a_fraction_or_a_percentage(void **state)
 {
     static const struct {
         const char *text;
@@ -151,7 +149,7 @@ static void a_sample_is_a_part_or_a_percentage(void **state)
     }
 }
 
-static void what_is_wrong_is_told_at_its_place(void **state)
+static void problems_are_reported_at_their_place(void **state)
 {
     static const struct {
         const char *section, *part;
@@ -159,7 +157,7 @@ static void what_is_wrong_is_told_at_its_place(void **state)
     } cases[] = {
         { "http: {lisen: none}", "did you mean 'listen'", 8 },
         { "http: none", "'http' is a mapping", 7 },
-        { "http: {listen: []}", "'none' says so", 16 },
+        { "http: {listen: []}", "the list of addresses is empty", 16 },
         { "http: {listen: {a: b}}", "an address is", 16 },
         { "http: {listen: \"7788\"}", "an address is", 16 },
         { "http: {listen: \":7788\"}", "an address is", 16 },
@@ -181,7 +179,7 @@ static void what_is_wrong_is_told_at_its_place(void **state)
         { "http: {tls: {certificate: a}}", "'tls' needs 'key'", 13 },
         { "http: {rate: 0}", "from 1 to 1000000, or unlimited", 14 },
         { "http: {limits: {body_mx: 1}}", "did you mean 'body_max'", 17 },
-        { "http: {bind: a}", "here it is called 'listen'", 8 },
+        { "http: {bind: a}", "use 'listen'", 8 },
         { "http: {limits: {body_max: 17MiB}}", "from 1B to 16MiB", 27 },
         { "http: {limits: {body_max: 1000}}", "is a size", 27 },
         { "http: {limits: {header_count_max: 257}}", "from 1 to 256", 35 },
@@ -211,7 +209,7 @@ static void what_is_wrong_is_told_at_its_place(void **state)
     }
 }
 
-static void an_address_is_of_this_machine_alone_or_it_is_not(void **state)
+static void loopback_addresses_are_recognized(void **state)
 {
     static const struct {
         const char *text;
@@ -232,12 +230,12 @@ static void an_address_is_of_this_machine_alone_or_it_is_not(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct config_address address;
+        union http_address address;
         struct det_error error;
 
-        assert_int_equal(config_parse_address(cases[i].text, &address, &error), 0);
-        assert_int_equal(address.port, 1);
-        if (address.is_loopback != cases[i].is_loopback)
+        assert_int_equal(http_address_read(cases[i].text, &address, &error), 0);
+        assert_int_equal(http_address_port(&address), 1);
+        if (http_address_is_loopback(&address) != cases[i].is_loopback)
             fail_msg("%s", cases[i].text);
     }
 }
@@ -276,7 +274,7 @@ static void expect_row(
         fail_msg("the row of %s does not end with %s", name, tail);
 }
 
-static void the_page_has_every_limit(void **state)
+static void documentation_page_has_every_limit(void **state)
 {
     char *page = det_test_read_file(DET_SOURCE_DIR "/docs/formats/detent-yaml.md", NULL);
 
@@ -310,7 +308,7 @@ static int read_all(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void reading_survives_every_lack_of_memory(void **state)
+static void reading_survives_each_failed_allocation(void **state)
 {
     (void)state;
     det_test_each_failure(read_all, NULL);
@@ -319,16 +317,16 @@ static void reading_survives_every_lack_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_section_it_listens_on_this_machine_alone),
+        cmocka_unit_test(http_defaults_listen_on_loopback_only),
         cmocka_unit_test(every_key_of_http_is_read),
-        cmocka_unit_test(paths_of_http_and_of_secrets_are_seen_from_the_file),
-        cmocka_unit_test(words_stand_for_none_and_for_unlimited),
+        cmocka_unit_test(http_and_secret_paths_are_relative_to_the_file),
+        cmocka_unit_test(http_keywords_mean_none_and_unlimited),
         cmocka_unit_test(logs_and_traces_are_read),
-        cmocka_unit_test(a_sample_is_a_part_or_a_percentage),
-        cmocka_unit_test(what_is_wrong_is_told_at_its_place),
-        cmocka_unit_test(an_address_is_of_this_machine_alone_or_it_is_not),
-        cmocka_unit_test(the_page_has_every_limit),
-        cmocka_unit_test(reading_survives_every_lack_of_memory),
+        cmocka_unit_test(sampling_rate_is_a_fraction_or_a_percentage),
+        cmocka_unit_test(problems_are_reported_at_their_place),
+        cmocka_unit_test(loopback_addresses_are_recognized),
+        cmocka_unit_test(documentation_page_has_every_limit),
+        cmocka_unit_test(reading_survives_each_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

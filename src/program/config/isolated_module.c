@@ -4,11 +4,12 @@
 /* isolated_module.c - worker kinds of a module in separate processes. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "config/isolated_worker.h"
 #include "config/module_internal.h"
 
-/* Those of one module. */
+/* The kinds of one module. */
 struct isolated_kinds {
     struct isolated_kinds *next;
     size_t count;
@@ -43,6 +44,7 @@ static int fill_isolated(
 {
     int library = module_copy_of(modules, kinds), r = 0;
 
+    det_assert(isolated->count == 0 && kinds[0]);
     while (kinds[isolated->count])
         isolated->count++;
     isolated->proxies = DET_NEW_ARRAY(modules->allocator, isolated->count, struct kind_proxy *);
@@ -55,6 +57,7 @@ static int fill_isolated(
         if (r == 0)
             isolated->kinds[i] = kind_proxy_kind(isolated->proxies[i]);
     }
+    det_assert(!isolated->kinds[isolated->count]);
     return r;
 }
 
@@ -74,7 +77,7 @@ int modules_load_isolated(
     if (r < 0) {
         if (isolated)
             close_isolated(modules, isolated);
-        return det_error_set(reterr, r, "there is no memory left");
+        return det_error_set(reterr, r, "out of memory");
     }
     isolated->next = modules->isolated;
     modules->isolated = isolated;

@@ -13,12 +13,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "config/module.h"
 #include "os/os.h"
 
 #define ACTIONS_MAX DET_WORKER_ACTIONS_MAX
-#define TURN_MS     20 /* how often a call looks whether it is cancelled */
+#define TURN_MS     20 /* interval of the checks for cancellation */
 /* Less than the age at which observations are old. */
 #define DELAY_FIRST DET_SECOND
 #define DELAY_MAX   (8 * DET_SECOND)
@@ -35,7 +36,7 @@ struct kind_proxy {
     char library[48];
 };
 
-/* The worker's, in place of what the kind has of its own. */
+/* State of a worker; replaces the deps of the real kind. */
 struct kind_worker {
     const struct kind_proxy *proxy;
     struct det_world *world;
@@ -97,6 +98,19 @@ int kind_receive(int lane, void *target, size_t size)
         size -= (size_t)count;
     }
     return 0;
+}
+
+/* Invariants, under the mutex. */
+static void assert_worker(const struct kind_worker *worker)
+{
+    bool has_process = worker->process != NULL;
+
+    for (unsigned i = 0; i < KIND_LANES; i++) {
+        det_assert((worker->lanes[i] >= 0) == has_process);
+        det_assert(!worker->is_busy[i] || has_process);
+    }
+    det_assert(!worker->is_gone || has_process);
+    det_assert(!worker->is_gone || (worker->ends_in_a_row > 0 && worker->end[0]));
 }
 
 static det_time now_of(const struct kind_worker *worker)
@@ -165,6 +179,8 @@ static int run_exchange(struct exchange *exchange, int lane)
 {
     int r;
 
+    det_assert(exchange->lane < KIND_LANES);
+    det_assert(!exchange->request.size || exchange->sent);
     exchange->request.span =
         exchange->deadline == DET_NEVER ? DET_NEVER : exchange->deadline - now_of(exchange->worker);
     r = kind_send(lane, &exchange->request, sizeof exchange->request);
@@ -193,7 +209,7 @@ static void close_process(struct kind_worker *worker)
     worker->is_gone = false;
 }
 
-/* It has ended by itself, or is ended now. */
+/* Notes that the process has exited; kills it if it has not. */
 static void note_end(struct kind_worker *worker)
 {
     struct det_process_end end = { 0 };
@@ -297,7 +313,7 @@ static int start_process(struct kind_worker *worker, struct det_worker_context *
     return r;
 }
 
-/* Whether there is a process to call; else the next one is started, or it is said when. */
+/* Ensures that a process can be called: starts the next one, or reports when it will. */
 static int want_process(struct kind_worker *worker, struct det_worker_context *context)
 {
     det_time left;
@@ -331,6 +347,7 @@ static int begin_call(struct exchange *exchange)
         r = want_process(worker, exchange->context);
     if (r == 0)
         worker->is_busy[exchange->lane] = true;
+    assert_worker(worker);
     det_mutex_unlock(worker->world, worker->mutex);
     return r;
 }
@@ -340,12 +357,14 @@ static void end_call(struct exchange *exchange, bool is_gone)
     struct kind_worker *worker = exchange->worker;
 
     det_mutex_lock(worker->world, worker->mutex);
+    det_assert(worker->is_busy[exchange->lane]);
     worker->is_busy[exchange->lane] = false;
     if (is_gone) {
         note_end(worker);
         (void)snprintf(
             exchange->answer.text, sizeof exchange->answer.text, "its process %s", worker->end);
     }
+    assert_worker(worker);
     det_mutex_unlock(worker->world, worker->mutex);
 }
 
@@ -439,20 +458,20 @@ static int proxy_act(
     struct det_worker_context *context, void *deps, const void *desired, unsigned action)
 {
     struct kind_worker *worker = deps;
+    const struct det_worker_kind *real = worker->proxy->real;
     struct exchange exchange = {
         .worker = worker,
         .context = context,
         .lane = 1,
-        .request = { .call = KIND_ACT,
-                     .action = action,
-                     .size = kind_record_size(worker->proxy->real->desired) },
+        .request = { .call = KIND_ACT, .action = action, .size = kind_record_size(real->desired) },
         .sent = desired,
     };
 
+    det_assert(action < real->action_count);
     return call_worker(&exchange);
 }
 
-/* An action is called without its number: each has a function of its own. */
+/* Actions get no number, so each has a separate function. */
 #define EACH_8(m, n) m(n##0) m(n##1) m(n##2) m(n##3) m(n##4) m(n##5) m(n##6) m(n##7)
 #define EACH(m)  \
     EACH_8(m, 0) \
@@ -475,6 +494,7 @@ int kind_proxy_open(
 {
     struct kind_proxy *proxy = DET_NEW(allocator, struct kind_proxy);
 
+    det_assert(library >= 0 && real->action_count <= ACTIONS_MAX);
     if (!proxy)
         return DET_ERR_NO_MEMORY;
     proxy->real = real;

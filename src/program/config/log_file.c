@@ -20,30 +20,37 @@
 #include "base/text.h"
 #include "os/os.h"
 
-#define KEPT_MAX   (256 << 10) /* more is written at once */
-#define TELL_EVERY DET_MINUTE
-#define TIME_SIZE  24
+#define KEPT_MAX     (256 << 10) /* more is written at once */
+#define REPORT_EVERY DET_MINUTE
+#define TIME_SIZE    24
 
 struct log_file {
     const struct det_allocator *allocator;
     struct det_world *world;
     char path[DET_PATH_MAX];
     struct config_log_file config;
-    void (*tell)(void *user, const char *text);
+    void (*report)(void *user, const char *text);
     void *user;
     struct det_buffer kept;
     size_t kept_lines;
-    int descriptor;   /* -1: not open */
-    uint64_t size;    /* including buffered lines */
-    det_time began;   /* wall: when the file was made */
-    uint64_t lost;    /* lines since they were last reported */
-    int lost_by;      /* errno of the last loss */
-    det_time told_at; /* monotonic; 0: never */
+    int descriptor;       /* -1: not open */
+    uint64_t size;        /* including buffered lines */
+    det_time began;       /* wall: when the file was made */
+    uint64_t lost;        /* lines since they were last reported */
+    int lost_by;          /* errno of the last loss */
+    det_time reported_at; /* monotonic; 0: never */
 };
+
+static void assert_log_file(const struct log_file *file)
+{
+    det_assert((file->kept.size == 0) == (file->kept_lines == 0));
+    det_assert(file->kept_lines <= file->kept.size);
+    det_assert(file->descriptor < 0 || file->size >= file->kept.size);
+}
 
 struct log_file *log_file_new(
     const struct det_allocator *allocator, struct det_world *world,
-    const struct config_log_file *config, void (*tell)(void *user, const char *text), void *user)
+    const struct config_log_file *config, void (*report)(void *user, const char *text), void *user)
 {
     struct log_file *file;
 
@@ -56,7 +63,7 @@ struct log_file *log_file_new(
     file->config = *config;
     (void)snprintf(file->path, sizeof file->path, "%s", config->path);
     file->config.path = file->path;
-    file->tell = tell;
+    file->report = report;
     file->user = user;
     file->descriptor = -1;
     det_buffer_init(&file->kept, allocator);
@@ -68,7 +75,7 @@ const char *log_file_path(const struct log_file *file)
     return file->path;
 }
 
-static void tell_lost(struct log_file *file)
+static void report_lost(struct log_file *file)
 {
     char text[DET_PATH_MAX + 128];
 
@@ -77,7 +84,7 @@ static void tell_lost(struct log_file *file)
         strerrordesc_np(file->lost_by), (unsigned long long)file->lost, det_plural(file->lost),
         det_was_or_were(file->lost));
     file->lost = 0;
-    file->tell(file->user, text);
+    file->report(file->user, text);
 }
 
 static void lose(struct log_file *file, size_t lines, int number)
@@ -86,13 +93,13 @@ static void lose(struct log_file *file, size_t lines, int number)
 
     file->lost += lines;
     file->lost_by = number;
-    if (file->lost == 0 || (file->told_at && now - file->told_at < TELL_EVERY))
+    if (file->lost == 0 || (file->reported_at && now - file->reported_at < REPORT_EVERY))
         return;
-    file->told_at = now;
-    tell_lost(file);
+    file->reported_at = now;
+    report_lost(file);
 }
 
-/* When it was made, or last written where the file system does not know. */
+/* Creation time; the last write if the file system has none. */
 static det_time birth_of(int descriptor)
 {
     struct statx status;
@@ -105,7 +112,7 @@ static det_time birth_of(int descriptor)
     return time->tv_sec * DET_SECOND + time->tv_nsec;
 }
 
-/* Ends the last line if a crash has left half of one. */
+/* Ends the last line if a crash has left a partial one. */
 static void end_last_line(int descriptor, off_t *size)
 {
     char last = '\n';
@@ -163,13 +170,15 @@ static size_t keep_whole_lines(struct log_file *file, size_t sent)
 /* Writes the first `size` bytes of the buffer, whole lines, and drops the rest. */
 static void write_kept(struct log_file *file, size_t size)
 {
-    size_t sent = 0;
+    size_t sent = 0, lines;
     int number;
 
     if (size == 0) {
         det_buffer_clear(&file->kept);
+        det_assert(file->kept_lines == 0);
         return;
     }
+    det_assert(size <= file->kept.size && file->kept.data[size - 1] == '\n');
     number = open_log(file);
     while (number == 0 && sent < size) {
         ssize_t count = write(file->descriptor, file->kept.data + sent, size - sent);
@@ -180,7 +189,9 @@ static void write_kept(struct log_file *file, size_t size)
             number = errno;
     }
     if (number) {
-        lose(file, file->kept_lines - keep_whole_lines(file, sent), number);
+        lines = keep_whole_lines(file, sent);
+        det_assert(lines <= file->kept_lines);
+        lose(file, file->kept_lines - lines, number);
         /* Opens it again: it may have been moved, or space was freed. */
         if (file->descriptor >= 0)
             close(file->descriptor);
@@ -197,6 +208,7 @@ void log_file_flush(struct log_file *file)
 
 static const char *numbered(const struct log_file *file, uint32_t number, char target[DET_PATH_MAX])
 {
+    det_assert(number <= file->config.keep);
     if (number == 0)
         return file->path;
     (void)snprintf(target, DET_PATH_MAX, "%.*s.%u", LOG_FILE_PATH_MAX, file->path, number);
@@ -212,9 +224,10 @@ static void rotate(struct log_file *file)
     if (file->descriptor >= 0)
         close(file->descriptor);
     file->descriptor = -1;
+    assert_log_file(file);
     if (file->config.keep == 0)
         (void)ops->file_remove(file->world, file->path);
-    /* A missing file leaves a gap that closes by itself. */
+    /* A missing file leaves a gap, which later rotations close. */
     for (uint32_t i = file->config.keep; i > 0; i--)
         (void)ops->file_rename(file->world, numbered(file, i - 1, from), numbered(file, i, to));
     file->size = 0;
@@ -253,8 +266,9 @@ static void append(
         lose(file, 1, ENOMEM);
         return;
     }
-    file->size += more;
+    file->size += file->kept.size - whole;
     file->kept_lines++;
+    assert_log_file(file);
     if (file->kept.size > KEPT_MAX)
         log_file_flush(file);
 }
@@ -283,7 +297,7 @@ void log_file_close(struct log_file *file)
         return;
     log_file_flush(file);
     if (file->lost)
-        tell_lost(file);
+        report_lost(file);
     if (file->descriptor >= 0)
         close(file->descriptor);
     det_buffer_deinit(&file->kept);

@@ -23,11 +23,11 @@
 
 struct log_file;
 
-/* Problems are reported to `tell`. NULL: no memory. Copies the config; its path has at most
+/* Problems are reported to `report`. NULL: no memory. Copies the config; its path has at most
  * LOG_FILE_PATH_MAX characters. */
 struct log_file *log_file_new(
     const struct det_allocator *allocator, struct det_world *world,
-    const struct config_log_file *config, void (*tell)(void *user, const char *text), void *user);
+    const struct config_log_file *config, void (*report)(void *user, const char *text), void *user);
 const char *log_file_path(const struct log_file *file);
 /* Buffers the line until the next flush; `at` is wall time. */
 void log_file_line(struct log_file *file, const struct det_line *line, det_time at);

@@ -13,15 +13,15 @@
 #include "config/log_file.h"
 #include "os/os.h"
 
-static char *folder, path[4096], told[8192];
-static int told_count;
+static char *folder, path[4096], reported[8192];
+static int reported_count;
 
 static int setup(void **state)
 {
     (void)state;
     folder = det_test_folder();
     (void)snprintf(path, sizeof path, "%s/web.log", folder);
-    told_count = 0;
+    reported_count = 0;
     return 0;
 }
 
@@ -32,24 +32,24 @@ static int teardown(void **state)
     return 0;
 }
 
-static void tell(void *user, const char *text)
+static void report(void *user, const char *text)
 {
     (void)user;
-    (void)snprintf(told, sizeof told, "%s", text);
-    told_count++;
+    (void)snprintf(reported, sizeof reported, "%s", text);
+    reported_count++;
 }
 
 static struct log_file *open_log(uint64_t max_size, uint32_t keep, det_time max_age)
 {
     struct log_file *file = log_file_new(
-        NULL, det_world_real(), &(struct config_log_file){ path, max_size, keep, max_age }, tell,
+        NULL, det_world_real(), &(struct config_log_file){ path, max_size, keep, max_age }, report,
         NULL);
 
     assert_non_null(file);
     return file;
 }
 
-static void say(struct log_file *file, const char *text, det_time at)
+static void print(struct log_file *file, const char *text, det_time at)
 {
     log_file_line(file, &(struct det_line){ .text = text, .size = strlen(text) }, at);
 }
@@ -77,7 +77,7 @@ static void lines_have_time_and_stream(void **state)
     char *text;
 
     (void)state;
-    say(file, "hello", 1500 * DET_MILLISECOND);
+    print(file, "hello", 1500 * DET_MILLISECOND);
     log_file_line(
         file,
         &(struct det_line){ .text = "oh", .size = 2, .stream = DET_STREAM_ERROR, .dropped = 7 },
@@ -93,10 +93,10 @@ static void lines_have_time_and_stream(void **state)
     free(text);
     assert_int_equal(0, stat(path, &status));
     assert_int_equal(0600, status.st_mode & 0777);
-    assert_int_equal(0, told_count);
+    assert_int_equal(0, reported_count);
 }
 
-static void it_is_rotated_by_size_in_whole_lines(void **state)
+static void log_is_rotated_by_size_in_whole_lines(void **state)
 {
     struct log_file *file = open_log(100, 2, DET_NEVER);
     char line[16], *text;
@@ -104,7 +104,7 @@ static void it_is_rotated_by_size_in_whole_lines(void **state)
     (void)state;
     for (int i = 0; i < 20; i++) {
         (void)snprintf(line, sizeof line, "line %02d", i);
-        say(file, line, 0);
+        print(file, line, 0);
         if (i % 3 == 0)
             log_file_flush(file);
     }
@@ -120,38 +120,38 @@ static void it_is_rotated_by_size_in_whole_lines(void **state)
     free(text);
     assert_true(is_there(".1"));
     assert_false(is_there(".3"));
-    /* What is there is gone on with. */
+    /* An existing file is continued. */
     file = open_log(100, 0, DET_NEVER);
-    say(file, "line 20", 0);
+    print(file, "line 20", 0);
     log_file_close(file);
     text = read_log("");
     assert_string_equal(text, "1970-01-01T00:00:00.000Z | line 20\n");
     free(text);
 }
 
-static void it_is_rotated_by_age(void **state)
+static void log_is_rotated_by_age(void **state)
 {
     struct log_file *file = open_log(1 << 20, 5, DET_HOUR);
     det_time now = det_world_now(det_world_real(), DET_CLOCK_WALL);
 
     (void)state;
-    say(file, "one", now);
-    say(file, "two", now + 30 * DET_MINUTE);
+    print(file, "one", now);
+    print(file, "two", now + 30 * DET_MINUTE);
     log_file_flush(file);
     assert_false(is_there(".1"));
-    say(file, "three", now + DET_HOUR);
+    print(file, "three", now + DET_HOUR);
     log_file_flush(file);
     assert_true(is_there(".1"));
     assert_false(is_there(".2"));
     log_file_close(file);
     /* Also that of an earlier run. */
     file = open_log(1 << 20, 5, DET_HOUR);
-    say(file, "four", now + 3 * DET_HOUR);
+    print(file, "four", now + 3 * DET_HOUR);
     log_file_close(file);
     assert_true(is_there(".2"));
 }
 
-static void a_disk_that_is_full_is_told_once(void **state)
+static void full_disk_is_reported_once(void **state)
 {
     struct log_file *file;
 
@@ -159,14 +159,14 @@ static void a_disk_that_is_full_is_told_once(void **state)
     assert_int_equal(0, mkdir(path, 0700));
     file = open_log(1 << 20, 5, DET_NEVER);
     for (int i = 0; i < 5; i++) {
-        say(file, "lost", 0);
+        print(file, "lost", 0);
         log_file_flush(file);
     }
-    assert_int_equal(1, told_count);
-    assert_non_null(strstr(told, "1 line was not written"));
+    assert_int_equal(1, reported_count);
+    assert_non_null(strstr(reported, "1 line was not written"));
     log_file_close(file);
-    assert_int_equal(2, told_count);
-    assert_non_null(strstr(told, "Is a directory; 4 lines were not written"));
+    assert_int_equal(2, reported_count);
+    assert_non_null(strstr(reported, "Is a directory; 4 lines were not written"));
 }
 
 /* The file may grow to this size. */
@@ -180,7 +180,7 @@ static void limit_files(rlim_t size)
 }
 
 /* A line has 33 bytes here: the disk has room for two and a half of three. */
-static void a_disk_that_becomes_full_leaves_whole_lines_and_the_others_are_counted(void **state)
+static void full_disk_leaves_whole_lines_and_counts_the_lost_ones(void **state)
 {
     struct log_file *file = open_log(1 << 20, 5, DET_NEVER);
     void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
@@ -188,24 +188,24 @@ static void a_disk_that_becomes_full_leaves_whole_lines_and_the_others_are_count
 
     (void)state;
     for (int i = 0; i < 3; i++)
-        say(file, "early", 0);
+        print(file, "early", 0);
     limit_files(2 * 33 + 16);
     log_file_flush(file);
     limit_files(RLIM_INFINITY);
-    assert_int_equal(1, told_count);
-    assert_non_null(strstr(told, "File too large; 1 line was not written"));
-    say(file, "later", 0);
+    assert_int_equal(1, reported_count);
+    assert_non_null(strstr(reported, "File too large; 1 line was not written"));
+    print(file, "later", 0);
     log_file_close(file);
     text = read_log("");
     assert_string_equal(
         text, "1970-01-01T00:00:00.000Z | early\n1970-01-01T00:00:00.000Z | early\n"
               "1970-01-01T00:00:00.000Z | later\n");
     free(text);
-    assert_int_equal(1, told_count);
+    assert_int_equal(1, reported_count);
     (void)signal(SIGXFSZ, before);
 }
 
-static void half_a_line_of_a_crash_gets_its_end(void **state)
+static void torn_last_line_is_terminated_at_open(void **state)
 {
     struct log_file *file;
     char *text;
@@ -213,7 +213,7 @@ static void half_a_line_of_a_crash_gets_its_end(void **state)
     (void)state;
     det_test_write_file(path, "whole\nhal", 9);
     file = open_log(1 << 20, 5, DET_NEVER);
-    say(file, "next", 0);
+    print(file, "next", 0);
     log_file_close(file);
     text = read_log("");
     assert_string_equal(text, "whole\nhal\n1970-01-01T00:00:00.000Z | next\n");
@@ -238,17 +238,17 @@ static void the_longest_path_is_rotated_to_its_own_names(void **state)
     file = open_log(40, 1000, DET_NEVER);
     (void)snprintf(name, sizeof name, "%s.999", path);
     det_test_write_file(name, "x\n", 2);
-    say(file, "one", 0);
-    say(file, "two", 0);
+    print(file, "one", 0);
+    print(file, "two", 0);
     log_file_close(file);
     assert_true(is_there(""));
     assert_true(is_there(".1"));
     assert_true(is_there(".1000"));
-    assert_int_equal(0, told_count);
+    assert_int_equal(0, reported_count);
 }
 
 /* The lines before are written, and the reason is the one it was. */
-static void a_line_without_memory_is_told_at_once(void **state)
+static void line_lost_to_allocation_failure_is_reported_at_once(void **state)
 {
     struct det_test_memory memory;
     struct log_file *file;
@@ -260,19 +260,19 @@ static void a_line_without_memory_is_told_at_once(void **state)
     det_test_memory_init(&memory);
     file = log_file_new(
         &memory.allocator, det_world_real(),
-        &(struct config_log_file){ path, 1 << 20, 5, DET_NEVER }, tell, NULL);
+        &(struct config_log_file){ path, 1 << 20, 5, DET_NEVER }, report, NULL);
     assert_non_null(file);
-    say(file, "one", 0);
+    print(file, "one", 0);
     (void)det_test_memory_fail(&memory, 1, true);
-    say(file, large, 0);
-    assert_int_equal(1, told_count);
-    assert_non_null(strstr(told, "Cannot allocate memory; 1 line was not written"));
-    say(file, large, 0);
+    print(file, large, 0);
+    assert_int_equal(1, reported_count);
+    assert_non_null(strstr(reported, "Cannot allocate memory; 1 line was not written"));
+    print(file, large, 0);
     (void)det_test_memory_fail(&memory, 0, false);
-    say(file, "two", 0);
+    print(file, "two", 0);
     log_file_close(file);
-    assert_int_equal(2, told_count);
-    assert_non_null(strstr(told, "Cannot allocate memory; 1 line was not written"));
+    assert_int_equal(2, reported_count);
+    assert_non_null(strstr(reported, "Cannot allocate memory; 1 line was not written"));
     text = read_log("");
     assert_string_equal(text, "1970-01-01T00:00:00.000Z | one\n1970-01-01T00:00:00.000Z | two\n");
     free(text);
@@ -289,10 +289,10 @@ static void a_link_is_not_followed(void **state)
     (void)snprintf(target, sizeof target, "%s/target", folder);
     assert_int_equal(0, symlink(target, path));
     file = open_log(1 << 20, 5, DET_NEVER);
-    say(file, "x", 0);
+    print(file, "x", 0);
     log_file_close(file);
     assert_int_equal(-1, access(target, F_OK));
-    assert_true(told_count > 0);
+    assert_true(reported_count > 0);
 }
 
 int main(void)
@@ -300,14 +300,14 @@ int main(void)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         CASE(lines_have_time_and_stream),
-        CASE(it_is_rotated_by_size_in_whole_lines),
-        CASE(it_is_rotated_by_age),
-        CASE(a_disk_that_is_full_is_told_once),
+        CASE(log_is_rotated_by_size_in_whole_lines),
+        CASE(log_is_rotated_by_age),
+        CASE(full_disk_is_reported_once),
         CASE(a_link_is_not_followed),
-        CASE(a_disk_that_becomes_full_leaves_whole_lines_and_the_others_are_counted),
-        CASE(half_a_line_of_a_crash_gets_its_end),
+        CASE(full_disk_leaves_whole_lines_and_counts_the_lost_ones),
+        CASE(torn_last_line_is_terminated_at_open),
         CASE(the_longest_path_is_rotated_to_its_own_names),
-        CASE(a_line_without_memory_is_told_at_once),
+        CASE(line_lost_to_allocation_failure_is_reported_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

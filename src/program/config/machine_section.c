@@ -8,6 +8,7 @@
 #include <detent/tool/builder.h>
 #include <detent/tool/machine.h>
 
+#include "base/assert.h"
 #include "config/config_internal.h"
 
 #define NAMES_TEXT 200
@@ -26,7 +27,7 @@ static int take_effects(
     machine->effects = det_arena_array(reader->arena, node->count + 1, sizeof *machine->effects);
     if (!machine->effects)
         return reader_no_memory(reader, node);
-    for (const struct det_datum *item = node->first; item && reader_goes_on(reader, r);
+    for (const struct det_datum *item = node->first; item && reader_can_continue(reader, r);
          item = item->next)
         r = reader_both(
             r, config_take_effect(reader, item, &machine->effects[machine->effect_count++]));
@@ -37,10 +38,9 @@ int config_take_machine(
     struct cli_reader *reader, const struct det_datum *node, struct config_machine *machine)
 {
     static const struct config_key keys[] = {
-        { "spec", config_take_text, offsetof(struct config_machine, spec), 0, 0, NULL, 0, NULL },
-        { "effects", take_effects, 0, 0, 0, NULL, 0, NULL },
-        { "module", config_take_text, offsetof(struct config_machine, module), 0, 0, NULL, 0,
-          NULL },
+        CONFIG_KEY("spec", config_take_text, offsetof(struct config_machine, spec)),
+        CONFIG_KEY("effects", take_effects, 0),
+        CONFIG_KEY("module", config_take_text, offsetof(struct config_machine, module)),
     };
     const struct det_datum *nodes[sizeof keys / sizeof *keys];
     int r = config_check_name(reader, node);
@@ -57,7 +57,7 @@ int config_take_machine(
     return r == 0 && !machine->spec ? reader_no_memory(reader, node) : r;
 }
 
-/* Together with the definition. */
+/* Checks together with the definition. */
 
 /* The event of an answer must be one that the effect lists. */
 static int check_answer(
@@ -67,6 +67,7 @@ static int check_answer(
     const char *names[DET_LIST_MAX + 1];
     size_t count = 0;
 
+    det_assert(effect->produces_count <= DET_LIST_MAX);
     for (; count < effect->produces_count && count < DET_LIST_MAX; count++) {
         names[count] = definition->events[effect->produces[count]].name;
         if (strcmp(names[count], answer->event) == 0)
@@ -79,8 +80,8 @@ static int check_answer(
             reader, answer->node, "EFFECT(%s) does not list '%s' among the events it produces",
             effect->name, answer->event);
     return reader_fail_near(
-        reader, answer->node, answer->event, names, count, "'%s' is no event that EFFECT(%s) lists",
-        answer->event, effect->name);
+        reader, answer->node, answer->event, names, count,
+        "'%s' is not an event that EFFECT(%s) lists", answer->event, effect->name);
 }
 
 static int check_effect(
@@ -90,6 +91,8 @@ static int check_effect(
     const char *names[DET_EFFECTS_MAX];
     int index = det_machine_find_effect(definition, effect->name), r = 0;
 
+    det_assert(definition->effect_count <= DET_EFFECTS_MAX);
+    det_assert(index < (int)definition->effect_count);
     for (size_t i = 0; i < definition->effect_count; i++)
         names[i] = definition->effects[i].name;
     if (index < 0) {
@@ -120,6 +123,7 @@ static void add_name(char *names, const char *kind, const char *name)
 {
     size_t used = strlen(names);
 
+    det_assert(used < NAMES_TEXT);
     snprintf(names + used, NAMES_TEXT - used, "%s%s%s", used ? ", " : "", kind, name);
 }
 
@@ -163,7 +167,7 @@ int config_check_machine(
         return reader_fail_key(
             &reader, machine->node, "%s defines '%s', and this file calls it '%s'", machine->spec,
             definition->name, machine->name);
-    for (size_t i = 0; i < machine->effect_count && reader_goes_on(&reader, r); i++)
+    for (size_t i = 0; i < machine->effect_count && reader_can_continue(&reader, r); i++)
         r = reader_both(r, check_effect(&reader, definition, &machine->effects[i]));
     if (machine->module)
         return r;

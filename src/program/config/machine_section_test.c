@@ -10,7 +10,7 @@ static const char text[] = "version: 1\n"
                            "  order: {}\n"
                            "  parcel: {spec: specs/box.fsm}\n";
 
-static void a_machine_has_a_spec_named_like_it_unless_told_otherwise(void **state)
+static void machine_spec_defaults_to_the_machine_name(void **state)
 {
     struct project project;
 
@@ -25,7 +25,7 @@ static void a_machine_has_a_spec_named_like_it_unless_told_otherwise(void **stat
     close_project(&project);
 }
 
-static void a_spec_that_is_not_there_is_a_problem_at_its_place(void **state)
+static void missing_spec_is_reported_at_its_place(void **state)
 {
     char *folder = det_test_folder(), path[1024];
     struct config_site site = { .folder = folder };
@@ -114,7 +114,7 @@ static int read_all(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void reading_survives_every_lack_of_memory(void **state)
+static void reading_survives_each_failed_allocation(void **state)
 {
     const char *texts[] = { text, scheduled };
 
@@ -126,11 +126,11 @@ static void reading_survives_every_lack_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_machine_has_a_spec_named_like_it_unless_told_otherwise),
-        cmocka_unit_test(a_spec_that_is_not_there_is_a_problem_at_its_place),
+        cmocka_unit_test(machine_spec_defaults_to_the_machine_name),
+        cmocka_unit_test(missing_spec_is_reported_at_its_place),
         cmocka_unit_test(a_durable_slot_has_a_store_and_no_tasks_of_the_file),
         cmocka_unit_test(a_durable_slot_has_schedules),
-        cmocka_unit_test(reading_survives_every_lack_of_memory),
+        cmocka_unit_test(reading_survives_each_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,8 +51,8 @@ static int check_descriptor(
     if (!descriptor)
         return det_error_set(
             reterr, DET_ERR_INVALID,
-            "%.200s has no symbol " DET_MODULE_SYMBOL "; DET_MODULE(...) of <detent/module.h> "
-            "makes it",
+            "%.200s has no symbol " DET_MODULE_SYMBOL "; define it with DET_MODULE(...) of "
+            "<detent/module.h>",
             path);
     if (descriptor->abi != DET_MODULE_ABI || descriptor->layout != DET_MODULE_LAYOUT)
         return det_error_set(
@@ -109,6 +109,7 @@ static int run_open(struct module *module, const char *folder, struct det_error 
     struct det_error error = { 0 };
     int r = 0;
 
+    det_assert(!module->is_open);
     if (module->descriptor->open)
         r = module->descriptor->open(&settings, &module->context, &error);
     module->is_open = r >= 0;
@@ -166,7 +167,7 @@ static int add_module(
     int r;
 
     if (!module)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     module->path = path;
     module->copy = -1;
     module->device = status->st_dev;
@@ -200,6 +201,7 @@ static int open_module(
         r = add_module(modules, path, folder, file, &status, reterr);
     close(file);
     *ret = find(modules, &status);
+    det_assert(r < 0 || (*ret && (*ret)->descriptor));
     return r;
 }
 
@@ -210,14 +212,17 @@ static int write_text(
     const struct det_machine *machine, const struct det_allocator *allocator,
     struct det_buffer *ret, struct det_error *reterr)
 {
-    int64_t size = det_machine_write(machine, allocator, NULL, 0, reterr);
-    char *target = size < 0 ? NULL : det_buffer_extend(ret, (size_t)size + 1);
+    int64_t size = det_machine_write(machine, allocator, NULL, 0, reterr), written;
+    char *target;
 
-    if (size >= 0 && !target)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    if (size >= 0)
-        size = det_machine_write(machine, allocator, target, (size_t)size + 1, reterr);
-    return size < 0 ? (int)size : 0;
+    if (size < 0)
+        return (int)size;
+    target = det_buffer_extend(ret, (size_t)size + 1);
+    if (!target)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
+    written = det_machine_write(machine, allocator, target, (size_t)size + 1, reterr);
+    det_assert(written < 0 || written == size);
+    return written < 0 ? (int)written : 0;
 }
 
 static void keep_first(void *context, const struct det_change *change)
@@ -234,7 +239,7 @@ static void ignore(void *context, const struct det_hazard *hazard)
     (void)hazard;
 }
 
-static int tell_difference(
+static int report_difference(
     const char *path, const struct det_machine *module, const struct det_machine *spec,
     const struct det_allocator *allocator, struct det_error *reterr)
 {
@@ -283,7 +288,7 @@ static int check_same(
     bool is_same = false;
     int r = module_is_same_machine(module, spec, allocator, &is_same, reterr);
 
-    return r == 0 && !is_same ? tell_difference(path, module, spec, allocator, reterr) : r;
+    return r == 0 && !is_same ? report_difference(path, module, spec, allocator, reterr) : r;
 }
 
 /* Copies a machine so that its effects can be bound again. */
@@ -295,13 +300,13 @@ static int copy_machine(
     size_t count = (size_t)machine->effect_count + 1;
 
     if (!served)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     served->next = module->served;
     module->served = served;
     served->machine.machine = *machine;
     served->machine.effects = DET_NEW_ARRAY(modules->allocator, count, struct det_effect_def);
     if (!served->machine.effects)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     if (machine->effect_count)
         memcpy(
             served->machine.effects, machine->effects,
@@ -391,8 +396,9 @@ int module_copy_of(const struct modules *modules, const struct det_worker_kind *
 {
     const struct module *module = modules->first;
 
-    while (module->descriptor->workers != kinds)
+    while (module && module->descriptor->workers != kinds)
         module = module->next;
+    det_assert(module && module->copy >= 0);
     return module->copy;
 }
 
@@ -479,16 +485,18 @@ void modules_init(struct modules *modules, const struct det_allocator *allocator
                                  .allocator = allocator };
 }
 
-void modules_rest(struct modules *modules)
+void modules_suspend(struct modules *modules)
 {
     for (struct module *module = modules->first; module; module = module->next)
         run_close(module);
 }
 
-int modules_wake(struct modules *modules, const char *folder, struct det_error *reterr)
+int modules_resume(struct modules *modules, const char *folder, struct det_error *reterr)
 {
     int r = 0;
 
+    /* Modules of isolated kinds are loaded, but never opened in this process. */
+    det_assert(!modules->isolated);
     for (struct module *module = modules->first; module && r == 0; module = module->next)
         r = run_open(module, folder, reterr);
     return r;

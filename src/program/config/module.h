@@ -39,8 +39,8 @@ void modules_close(struct modules *modules);
 
 /* Calls their close(), and keeps them loaded; and their open() again, where `folder` is that of the
  * project. Call it when none of their functions runs. */
-void modules_rest(struct modules *modules);
-DET_MUST_CHECK int modules_wake(
+void modules_suspend(struct modules *modules);
+DET_MUST_CHECK int modules_resume(
     struct modules *modules, const char *folder, struct det_error *reterr);
 
 /* Checks whether the file may be loaded, without loading it. `reterr` has the sentence. */
@@ -64,8 +64,8 @@ DET_MUST_CHECK int modules_load_kinds(
 DET_MUST_CHECK int modules_load_isolated(
     struct modules *modules, const char *path, const char *folder,
     const struct det_worker_kind *const **ret, struct det_error *reterr);
-/* In such a process: returns the kinds of the copy that its parent has checked and loaded, and
- * opens it. */
+/* For the process of an isolated worker: returns the kinds of the copy that its parent has checked
+ * and loaded, and opens it. */
 DET_MUST_CHECK int modules_load_copy(
     struct modules *modules, const char *path, const char *folder,
     const struct det_worker_kind *const **ret, struct det_error *reterr);

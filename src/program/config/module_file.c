@@ -28,10 +28,12 @@ static int check_rights(const struct stat *status, const char *path, struct det_
         return 0;
     if (trust == TRUST_OWNER)
         return det_error_set(
-            reterr, DET_ERR_REFUSED, "%.200s is another user's, and a module runs as us", path);
+            reterr, DET_ERR_REFUSED,
+            "%.200s belongs to another user, and a module runs with the rights of detent", path);
     return det_error_set(
-        reterr, DET_ERR_REFUSED, "%.200s: %s may write to it, and a module runs as us; %s", path,
-        trust_who(trust), trust_chmod(trust));
+        reterr, DET_ERR_REFUSED,
+        "%.200s: %s may write to it, and a module runs with the rights of detent; run %s on it",
+        path, trust_who(trust), trust_chmod(trust));
 }
 
 int module_open_file(const char *path, int *ret, struct stat *ret_status, struct det_error *reterr)
@@ -49,7 +51,7 @@ int module_open_file(const char *path, int *ret, struct stat *ret_status, struct
     if (descriptor < 0 || fstat(descriptor, ret_status) < 0)
         r = module_fail(reterr, path);
     else if (!S_ISREG(ret_status->st_mode))
-        r = det_error_set(reterr, DET_ERR_INVALID, "%.200s: is no file", path);
+        r = det_error_set(reterr, DET_ERR_INVALID, "%.200s: is not a file", path);
     else
         r = check_rights(ret_status, path, reterr);
     if (r < 0 && descriptor >= 0)

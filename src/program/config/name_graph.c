@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/map.h"
 #include "config/config_internal.h"
 
@@ -24,13 +25,13 @@ struct thing {
     const char *name; /* the key of the map */
     struct config_task *task;
     struct config_group *group;           /* one of the two */
-    struct thing **ways;                  /* a task's, by dependency; NULL: not there */
+    struct thing **targets;               /* a task's, by dependency; NULL: not there */
     struct thing *members, *last, *after; /* a group's; the next of the same group */
     struct thing *parent;
     size_t depth;     /* a group's: 1 at the top */
     bool is_disputed; /* a group has the same name, which was reported */
     enum mark mark;
-    size_t next_way;      /* of a task that is open */
+    size_t next_edge;     /* of a task that is open */
     struct thing *member; /* of an open group: the next member to visit */
 };
 
@@ -71,6 +72,7 @@ static int add_things(struct graph *graph)
         r = reader_both(
             r, add_thing(graph, &graph->things[graph->count++], config->groups[i].node));
     }
+    det_assert(graph->count == config->task_count + config->group_count);
     return r;
 }
 
@@ -117,6 +119,7 @@ static int join_group(
         return DET_ERR_MALFORMED;
     if (!group || !group->group)
         return fail_unknown(graph, node, "group", name, false);
+    det_assert(!thing->parent && !thing->after);
     thing->parent = group;
     if (group->last)
         group->last->after = thing;
@@ -135,15 +138,15 @@ static int link_task(struct graph *graph, struct thing *thing)
         r = join_group(graph, thing, task->spec.group, det_datum_get(task->node, "group"));
     if (task->slot)
         r = reader_both(r, find_slot(graph, task));
-    thing->ways = det_arena_array(
+    thing->targets = det_arena_array(
         graph->reader->arena, task->spec.depends_on_count + 1, sizeof(struct thing *));
-    if (!thing->ways)
+    if (!thing->targets)
         return reader_no_memory(graph->reader, task->node);
     for (size_t i = 0; i < task->spec.depends_on_count; i++) {
         const char *name = task->spec.depends_on[i].name;
 
-        thing->ways[i] = det_map_get(&graph->map, name);
-        if (!thing->ways[i])
+        thing->targets[i] = det_map_get(&graph->map, name);
+        if (!thing->targets[i])
             r = reader_both(r, fail_unknown(graph, task->edges[i], "task or group", name, true));
     }
     return r;
@@ -153,7 +156,7 @@ static int link_all(struct graph *graph)
 {
     int r = 0;
 
-    for (size_t i = 0; i < graph->count && reader_goes_on(graph->reader, r); i++) {
+    for (size_t i = 0; i < graph->count && reader_can_continue(graph->reader, r); i++) {
         struct thing *thing = &graph->things[i];
 
         if (thing->task)
@@ -167,21 +170,23 @@ static int link_all(struct graph *graph)
     return r;
 }
 
-/* Where the way begins that an open thing is on; NULL: a group's, which stands at its members. */
+/* Returns the node of the reference that an open task follows; NULL: a group, which follows its
+ * members. */
 static const struct det_datum *way_node(const struct thing *thing)
 {
-    return thing->task ? thing->task->edges[thing->next_way - 1] : NULL;
+    return thing->task ? thing->task->edges[thing->next_edge - 1] : NULL;
 }
 
-/* The stack from `first` on is a cycle. Reported at its last task. */
+/* Reports the cycle from `first` to the top of the stack, at its last task. */
 static int fail_circle(struct graph *graph, const struct thing *first)
 {
     const struct det_datum *place = NULL;
     char path[DET_ERROR_TEXT_MAX] = "";
     size_t from = graph->depth, used = 0;
 
+    det_assert(first->mark == OPEN);
     while (graph->stack[--from] != first)
-        ;
+        det_assert(from > 0);
     for (size_t i = from; i < graph->depth; i++) {
         const struct det_datum *node = way_node(graph->stack[i]);
         int length =
@@ -195,12 +200,14 @@ static int fail_circle(struct graph *graph, const struct thing *first)
         if (used >= sizeof path)
             break;
     }
+    /* Parents that form a cycle were reported before: this one has a task. */
+    det_assert(place);
     return reader_fail(
-        graph->reader, place, "the dependencies go in a circle: %s%s", path, first->name);
+        graph->reader, place, "the dependencies form a cycle: %s%s", path, first->name);
 }
 
-/* What the thing leads to next; NULL when there is no more. */
-static struct thing *next_way(struct thing *thing)
+/* Returns the next reference of the thing; NULL after the last one. */
+static struct thing *next_edge(struct thing *thing)
 {
     struct thing *member = thing->member;
 
@@ -208,17 +215,21 @@ static struct thing *next_way(struct thing *thing)
         thing->member = member ? member->after : NULL;
         return member;
     }
-    while (thing->next_way < thing->task->spec.depends_on_count) {
-        struct thing *way = thing->ways[thing->next_way++];
+    while (thing->next_edge < thing->task->spec.depends_on_count) {
+        struct thing *target;
 
-        if (way)
-            return way;
+        det_assert(thing->targets);
+        target = thing->targets[thing->next_edge++];
+
+        if (target)
+            return target;
     }
     return NULL;
 }
 
 static void open_thing(struct graph *graph, struct thing *thing)
 {
+    det_assert(thing->mark == NEW && graph->depth < graph->count);
     thing->mark = OPEN;
     thing->member = thing->members;
     graph->stack[graph->depth++] = thing;
@@ -226,27 +237,29 @@ static void open_thing(struct graph *graph, struct thing *thing)
 
 static void close_thing(struct graph *graph, struct thing *thing, size_t *ordered)
 {
+    det_assert(thing->mark == OPEN && graph->depth > 0);
     thing->mark = CLOSED;
     graph->depth--;
+    det_assert(!thing->task || *ordered < graph->config->task_count);
     if (thing->task)
         graph->config->order[(*ordered)++] = thing->task;
 }
 
-/* All that can be reached from `start`. */
+/* Visits everything that can be reached from `start`. */
 static int walk(struct graph *graph, struct thing *start, size_t *ordered)
 {
     int r = 0;
 
     open_thing(graph, start);
     while (graph->depth) {
-        struct thing *top = graph->stack[graph->depth - 1], *way = next_way(top);
+        struct thing *top = graph->stack[graph->depth - 1], *target = next_edge(top);
 
-        if (!way)
+        if (!target)
             close_thing(graph, top, ordered);
-        else if (way->mark == NEW)
-            open_thing(graph, way);
-        else if (way->mark == OPEN)
-            r = fail_circle(graph, way);
+        else if (target->mark == NEW)
+            open_thing(graph, target);
+        else if (target->mark == OPEN)
+            r = fail_circle(graph, target);
     }
     return r;
 }
@@ -260,6 +273,7 @@ static int walk_tasks(struct graph *graph)
         if (graph->things[i].mark == NEW)
             r = reader_both(r, walk(graph, &graph->things[i], &ordered));
     }
+    det_assert(ordered == graph->config->task_count);
     return r;
 }
 
@@ -275,10 +289,10 @@ static int fail_parents(struct graph *graph, const struct thing *thing)
     } while (at != thing && used < sizeof path);
     return reader_fail(
         graph->reader, det_datum_get(thing->group->node, "parent"),
-        "the parents go in a circle: %s%s", path, thing->name);
+        "the parents form a cycle: %s%s", path, thing->name);
 }
 
-/* Told once for each branch: groups below this one are too deep as well. */
+/* Reported once for each branch: groups below this one are too deep as well. */
 static int set_depth(struct graph *graph, struct thing *thing)
 {
     thing->depth = thing->parent ? thing->parent->depth + 1 : 1;
@@ -313,6 +327,7 @@ static int order_groups(struct graph *graph)
             graph->config->group_order[ordered++] = thing->group;
         }
     }
+    det_assert(ordered == graph->config->group_count);
     for (size_t i = graph->config->task_count; i < graph->count; i++)
         graph->things[i].mark = NEW;
     return r;
@@ -334,12 +349,12 @@ static int make_graph(struct graph *graph, const struct det_datum *place)
 }
 
 /* Unknown names form no cycle, so both are reported; a cycle of parents would also cause one of
- * members. */
+ * members. When the list of problems is full, some things are not linked and cannot be walked. */
 static int link_and_order(struct graph *graph)
 {
     int r = link_all(graph), parents;
 
-    if (r == DET_ERR_NO_MEMORY)
+    if (!reader_can_continue(graph->reader, r))
         return r;
     parents = order_groups(graph);
     return reader_both(r, parents < 0 ? parents : walk_tasks(graph));

@@ -14,16 +14,8 @@ int config_take_log(struct cli_reader *reader, const struct det_datum *node, str
     static const char *const formats[] = { "text", "json", NULL };
     static const char *const levels[] = { "debug", "info", "warning", "error", NULL };
     static const struct config_key keys[] = {
-        { .name = "format",
-          .take = config_take_choice,
-          .offset = offsetof(struct config_log, format),
-          .value = CONFIG_LOG_TEXT,
-          .words = formats },
-        { .name = "level",
-          .take = config_take_choice,
-          .offset = offsetof(struct config_log, level),
-          .value = CONFIG_LEVEL_DEBUG,
-          .words = levels },
+        CONFIG_CHOICE("format", offsetof(struct config_log, format), CONFIG_LOG_TEXT, formats),
+        CONFIG_CHOICE("level", offsetof(struct config_log, level), CONFIG_LEVEL_DEBUG, levels),
     };
 
     return config_take_mapping(reader, node, CONFIG_TABLE("'log'", keys), log, NULL);
@@ -77,16 +69,10 @@ int config_take_traces(
     struct cli_reader *reader, const struct det_datum *node, struct config_traces *traces)
 {
     static const struct config_key keys[] = {
-        { .name = "endpoint",
-          .take = take_endpoint,
-          .offset = offsetof(struct config_traces, endpoint) },
-        { .name = "headers",
-          .take = config_take_headers,
-          .offset = offsetof(struct config_traces, headers) },
-        { .name = "secret",
-          .take = config_take_headers,
-          .offset = offsetof(struct config_traces, headers) },
-        { .name = "sample", .take = take_sample, .offset = offsetof(struct config_traces, sample) },
+        CONFIG_KEY("endpoint", take_endpoint, offsetof(struct config_traces, endpoint)),
+        CONFIG_KEY("headers", config_take_headers, offsetof(struct config_traces, headers)),
+        CONFIG_KEY("secret", config_take_headers, offsetof(struct config_traces, headers)),
+        CONFIG_KEY("sample", take_sample, offsetof(struct config_traces, sample)),
     };
     int r;
 

@@ -8,7 +8,10 @@
 
 #include "config/config_internal.h"
 
-#define FACTOR_MAX 1000.0
+#define FACTOR_MAX         1000.0
+
+#define IN_BACKOFF(member) offsetof(struct det_backoff, member)
+#define IN_POLICY(member)  offsetof(struct det_policy, member)
 
 enum { RESTART, INTERVAL, RETRIES, TIMEOUT, GRACE, BACKOFF };
 
@@ -42,27 +45,13 @@ int config_take_backoff(
 {
     static const char *const jitters[] = { "none", "full", "equal", "band", "decorrelated", NULL };
     static const struct config_key keys[] = {
-        { .name = "first",
-          .take = config_take_span,
-          .offset = offsetof(struct det_backoff, first),
-          .least = (uint64_t)DET_MICROSECOND,
-          .word = "none",
-          .value = DET_NO_DELAY },
-        { .name = "max",
-          .take = config_take_span,
-          .offset = offsetof(struct det_backoff, max),
-          .least = (uint64_t)DET_MICROSECOND },
-        { .name = "factor", .take = take_factor, .offset = offsetof(struct det_backoff, factor) },
-        { .name = "jitter",
-          .take = config_take_choice,
-          .offset = offsetof(struct det_backoff, jitter),
-          .value = DET_JITTER_NONE,
-          .words = jitters },
-        { .name = "stable_after",
-          .take = config_take_span,
-          .offset = offsetof(struct det_backoff, stable_after),
-          .word = "never",
-          .value = DET_NEVER },
+        CONFIG_RANGE_OR(
+            "first", config_take_span, IN_BACKOFF(first), DET_MICROSECOND, 0, "none", DET_NO_DELAY),
+        CONFIG_RANGE("max", config_take_span, IN_BACKOFF(max), DET_MICROSECOND, 0),
+        CONFIG_KEY("factor", take_factor, IN_BACKOFF(factor)),
+        CONFIG_CHOICE("jitter", IN_BACKOFF(jitter), DET_JITTER_NONE, jitters),
+        CONFIG_RANGE_OR(
+            "stable_after", config_take_span, IN_BACKOFF(stable_after), 0, 0, "never", DET_NEVER),
     };
 
     const struct det_backoff *backoff = target;
@@ -88,35 +77,17 @@ void config_policy_keys(struct config_key *keys, size_t offset)
 {
     static const char *const restarts[] = { "never", "on-failure", "always", NULL };
     static const struct config_key table[CONFIG_POLICY_KEYS] = {
-        [RESTART] = { .name = "restart",
-                      .take = config_take_choice,
-                      .offset = offsetof(struct det_policy, restart),
-                      .value = DET_RESTART_NEVER,
-                      .words = restarts },
-        [INTERVAL] = { .name = "interval",
-                       .take = config_take_span,
-                       .offset = offsetof(struct det_policy, interval) },
-        [RETRIES] = { .name = "retries",
-                      .take = take_retries,
-                      .offset = offsetof(struct det_policy, retries_max),
-                      .least = 1,
-                      .most = 1000000,
-                      .word = "unlimited",
-                      .value = DET_RETRIES_UNLIMITED },
-        [TIMEOUT] = { .name = "timeout",
-                      .take = config_take_span,
-                      .offset = offsetof(struct det_policy, timeout),
-                      .least = (uint64_t)DET_MILLISECOND,
-                      .word = "none",
-                      .value = DET_NO_TIMEOUT },
-        [GRACE] = { .name = "grace",
-                    .take = config_take_span,
-                    .offset = offsetof(struct det_policy, grace),
-                    .word = "forever",
-                    .value = DET_NEVER },
-        [BACKOFF] = { .name = "backoff",
-                      .take = config_take_backoff,
-                      .offset = offsetof(struct det_policy, backoff) },
+        [RESTART] = CONFIG_CHOICE("restart", IN_POLICY(restart), DET_RESTART_NEVER, restarts),
+        [INTERVAL] = CONFIG_KEY("interval", config_take_span, IN_POLICY(interval)),
+        [RETRIES] = CONFIG_RANGE_OR(
+            "retries", take_retries, IN_POLICY(retries_max), 1, 1000000, "unlimited",
+            DET_RETRIES_UNLIMITED),
+        [TIMEOUT] = CONFIG_RANGE_OR(
+            "timeout", config_take_span, IN_POLICY(timeout), DET_MILLISECOND, 0, "none",
+            DET_NO_TIMEOUT),
+        [GRACE] = CONFIG_RANGE_OR(
+            "grace", config_take_span, IN_POLICY(grace), 0, 0, "forever", DET_NEVER),
+        [BACKOFF] = CONFIG_KEY("backoff", config_take_backoff, IN_POLICY(backoff)),
     };
 
     for (size_t i = 0; i < CONFIG_POLICY_KEYS; i++) {
@@ -130,13 +101,13 @@ int config_check_policy(
     const struct det_policy *policy, const struct det_policy *defaults)
 {
     /* A default applies to the tasks that it concerns. */
-    bool is_said = nodes[RESTART] && policy != defaults;
+    bool is_printed = nodes[RESTART] && policy != defaults;
     enum det_restart restart = policy->restart ? policy->restart : defaults->restart;
     int r = 0;
 
     if (nodes[INTERVAL] && policy != defaults && restart != DET_RESTART_ALWAYS)
         r = reader_fail_key(reader, nodes[INTERVAL], "'interval' goes with 'restart: always'");
-    if (nodes[RETRIES] && is_said && policy->restart == DET_RESTART_NEVER)
+    if (nodes[RETRIES] && is_printed && policy->restart == DET_RESTART_NEVER)
         r = reader_fail_key(reader, nodes[RETRIES], "'retries' does not go with 'restart: never'");
     return r;
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "config/config_internal.h"
 #include "os/os.h"
@@ -95,6 +96,7 @@ static int add_limits(
         items[process->limit_count++] =
             (struct det_process_limit){ .kind = (enum det_limit_kind)i, .most = most };
     }
+    det_assert(process->limit_count <= DET_LIMIT_KINDS);
     return 0;
 }
 
@@ -115,20 +117,20 @@ int config_take_limits(
 {
 #define SIZE_OF(kind) offsetof(struct limits, sizes) + (kind) * sizeof(uint64_t)
     static const struct config_key keys[DET_LIMIT_KINDS] = {
-        [DET_LIMIT_CPU] = { "cpu", config_take_span, offsetof(struct limits, cpu),
-                            (uint64_t)DET_SECOND, 0, NULL, 0, NULL },
-        [DET_LIMIT_MEMORY] = { "memory", config_take_size, SIZE_OF(DET_LIMIT_MEMORY), 1 << 20,
-                               1ULL << 42, NULL, 0, NULL },
-        [DET_LIMIT_OPEN_FILES] = { "open_files", take_count, SIZE_OF(DET_LIMIT_OPEN_FILES), 3,
-                                   1 << 20, NULL, 0, NULL },
-        [DET_LIMIT_PROCESSES] = { "processes", take_count, SIZE_OF(DET_LIMIT_PROCESSES), 1, 1 << 22,
-                                  NULL, 0, NULL },
-        [DET_LIMIT_CORE] = { "core", config_take_size, SIZE_OF(DET_LIMIT_CORE), 0, 1ULL << 42, NULL,
-                             0, NULL },
-        [DET_LIMIT_FILE_SIZE] = { "file_size", config_take_size, SIZE_OF(DET_LIMIT_FILE_SIZE), 0,
-                                  1ULL << 42, NULL, 0, NULL },
-        [DET_LIMIT_STACK] = { "stack", config_take_size, SIZE_OF(DET_LIMIT_STACK), 64 << 10,
-                              1ULL << 40, NULL, 0, NULL },
+        [DET_LIMIT_CPU] =
+            CONFIG_RANGE("cpu", config_take_span, offsetof(struct limits, cpu), DET_SECOND, 0),
+        [DET_LIMIT_MEMORY] = CONFIG_RANGE(
+            "memory", config_take_size, SIZE_OF(DET_LIMIT_MEMORY), 1 << 20, 1ULL << 42),
+        [DET_LIMIT_OPEN_FILES] =
+            CONFIG_RANGE("open_files", take_count, SIZE_OF(DET_LIMIT_OPEN_FILES), 3, 1 << 20),
+        [DET_LIMIT_PROCESSES] =
+            CONFIG_RANGE("processes", take_count, SIZE_OF(DET_LIMIT_PROCESSES), 1, 1 << 22),
+        [DET_LIMIT_CORE] =
+            CONFIG_RANGE("core", config_take_size, SIZE_OF(DET_LIMIT_CORE), 0, 1ULL << 42),
+        [DET_LIMIT_FILE_SIZE] = CONFIG_RANGE(
+            "file_size", config_take_size, SIZE_OF(DET_LIMIT_FILE_SIZE), 0, 1ULL << 42),
+        [DET_LIMIT_STACK] =
+            CONFIG_RANGE("stack", config_take_size, SIZE_OF(DET_LIMIT_STACK), 64 << 10, 1ULL << 40),
     };
 #undef SIZE_OF
     const struct det_datum *nodes[DET_LIMIT_KINDS];
@@ -179,7 +181,7 @@ struct variables_file {
     const char *path;
     struct det_arena *arena;
     const char **variables;
-    size_t count;
+    size_t count, capacity;
     struct det_error *reterr;
 };
 
@@ -204,7 +206,8 @@ static int take_line(struct variables_file *file, char *line, size_t number)
             number);
     name = det_arena_format(file->arena, "%s=%s", name, value_in(equals + 1));
     if (!name)
-        return det_error_set(file->reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(file->reterr, DET_ERR_NO_MEMORY, "out of memory");
+    det_assert(file->count < file->capacity);
     file->variables[file->count++] = name;
     return 0;
 }
@@ -235,11 +238,11 @@ static int check_rights(const char *path, int descriptor, uid_t owner, struct de
         return det_error_set(
             reterr, DET_ERR_REFUSED,
             "%.200s: the file belongs to another user, whose variables would decide what runs "
-            "here; chown makes it yours",
+            "here; chown it to the user that runs detent",
             path);
     return det_error_set(
         reterr, DET_ERR_REFUSED,
-        "%.200s: %s may change the file, and with its variables what runs here; %s", path,
+        "%.200s: %s may change the file, and with its variables what runs here; run %s on it", path,
         trust_who(trust), trust_chmod(trust));
 }
 
@@ -278,9 +281,10 @@ int config_read_variables(
     r = load_variables(path, owner, &data, &size, reterr);
     if (r < 0)
         return r;
-    file.variables = det_arena_array(arena, count_lines(data, size) + 1, sizeof *file.variables);
+    file.capacity = count_lines(data, size);
+    file.variables = det_arena_array(arena, file.capacity + 1, sizeof *file.variables);
     if (!file.variables)
-        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     if (r == 0 && memchr(data, '\0', size))
         r = det_error_set(reterr, DET_ERR_MALFORMED, "%.200s: the file has a NUL byte", path);
     for (rest = data; r == 0 && (line = strsep(&rest, "\n"));)
@@ -298,14 +302,15 @@ int config_take_log_file(
 {
     enum { KEY_PATH, KEY_MAX_SIZE, KEY_KEEP, KEY_MAX_AGE, KEYS };
     static const struct config_key keys[KEYS] = {
-        [KEY_PATH] = { "path", config_take_text, offsetof(struct config_log_file, path), 0, 0, NULL,
-                       0, NULL },
-        [KEY_MAX_SIZE] = { "max_size", config_take_size, offsetof(struct config_log_file, max_size),
-                           4096, 1ULL << 40, NULL, 0, NULL },
-        [KEY_KEEP] = { "keep", config_take_number, offsetof(struct config_log_file, keep), 0, 1000,
-                       NULL, 0, NULL },
-        [KEY_MAX_AGE] = { "max_age", config_take_span, offsetof(struct config_log_file, max_age),
-                          (uint64_t)DET_SECOND, 0, "never", DET_NEVER, NULL },
+        [KEY_PATH] = CONFIG_KEY("path", config_take_text, offsetof(struct config_log_file, path)),
+        [KEY_MAX_SIZE] = CONFIG_RANGE(
+            "max_size", config_take_size, offsetof(struct config_log_file, max_size), 4096,
+            1ULL << 40),
+        [KEY_KEEP] = CONFIG_RANGE(
+            "keep", config_take_number, offsetof(struct config_log_file, keep), 0, 1000),
+        [KEY_MAX_AGE] = CONFIG_RANGE_OR(
+            "max_age", config_take_span, offsetof(struct config_log_file, max_age), DET_SECOND, 0,
+            "never", DET_NEVER),
     };
     struct config_log_file *log = target;
     const struct det_datum *nodes[KEYS];

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/assert.h"
 #include "config/file_reader.h"
 #include "os/os.h"
 #include "terminal/report.h"
@@ -36,16 +37,15 @@ static void report(struct cli *cli, struct config_file *file, const struct cli_p
         cli_report_problem(cli, &problem, "%s", error->text);
     }
     if (problems->is_cut)
-        cli_say(
-            cli, "%s: more is wrong; the first %d problems are shown\n", file->path,
-            CLI_PROBLEMS_MAX);
+        cli_print_error(
+            cli, "%s: only the first %d problems are shown\n", file->path, CLI_PROBLEMS_MAX);
     file->problem_count = problems->count;
 }
 
 static int check(struct config_file *file, struct cli_problems *problems)
 {
     char folder[DET_PATH_MAX];
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets the environment */
     const char *path = getenv("PATH");
     struct config_site site = { .folder = folder, .path = path, .parse_cron = det_cron_parse };
     int r = det_file_folder(file->path, folder);
@@ -111,10 +111,11 @@ static int open_text(struct cli *cli, const char *path, bool is_checked, struct 
 
     r = cli_text_load(cli, path, DET_DATUM_READ_MAX, &file->text, &error);
     if (r < 0) {
-        cli_complain(cli, "%s", error.text);
+        cli_report_error(cli, "%s", error.text);
         return cli_exit_of(r);
     }
     r = read_all(cli, file, is_checked, &problems);
+    det_assert(r < 0 || problems.count == 0);
     if (r == 0)
         return CLI_OK;
     report(cli, file, &problems);
@@ -155,11 +156,6 @@ int config_project_open(
 int config_file_open(struct cli *cli, const char *path, struct config_file *file)
 {
     return open_file(cli, path, true, file);
-}
-
-int config_file_read(struct cli *cli, const char *path, struct config_file *file)
-{
-    return open_file(cli, path, false, file);
 }
 
 void config_file_close(struct cli *cli, struct config_file *file)

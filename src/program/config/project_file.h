@@ -17,14 +17,13 @@ struct config_file {
     size_t problem_count; /* number of reported problems */
 };
 
-/* Returns true if `detent check` takes the file for a detent.yaml: by its name or ending. */
+/* Returns true if `detent check` treats the file as a detent.yaml: by its name or ending. */
 bool config_file_is_one(const char *path);
 /* Returns CLI_OK, or an exit code after reporting the problems. Close it in either case. Without
  * 'machines', the specs of its folder are its machines. */
 DET_MUST_CHECK int config_file_open(struct cli *cli, const char *path, struct config_file *file);
-/* The same without checks of this machine: for commands that run nothing of it. */
-DET_MUST_CHECK int config_file_read(struct cli *cli, const char *path, struct config_file *file);
-/* Opens either; a missing file in a folder with specs counts as one that lists nothing. */
+/* Opens it with or without checks of this machine; a missing file in a folder with specs counts as
+ * one that lists nothing. */
 DET_MUST_CHECK int config_project_open(
     struct cli *cli, const char *path, bool is_checked, struct config_file *file);
 void config_file_close(struct cli *cli, struct config_file *file);
@@ -33,9 +32,9 @@ void config_file_close(struct cli *cli, struct config_file *file);
 
 /* Returns true if a file of this folder ends in .fsm. */
 bool config_folder_has_specs(const char *folder);
-/* Adds all of them to a configuration without machines. CLI_OK or an exit code, after it was said
- * what is wrong. Those that are broken are left out unless it is checked; those that cannot be
- * served are left out too, which is said, where there is something else to run. */
+/* Adds all of them to a configuration without machines. CLI_OK, or an exit code after a report.
+ * Broken specs are skipped unless it is checked; a spec that cannot be served is skipped with a
+ * message if there is something else to run. */
 DET_MUST_CHECK int config_folder_add(
     struct cli *cli, const char *folder, bool is_checked, struct config_file *file);
 

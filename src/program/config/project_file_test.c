@@ -8,10 +8,10 @@
 
 #define RIGHT "version: 1\ntasks:\n  web: {run: sh -c true, folder: .}\n"
 
-static const char *said(struct fixture *fixture)
+static const char *printed(struct fixture *fixture)
 {
     fflush(fixture->cli.err);
-    return fixture->said;
+    return fixture->printed;
 }
 
 static int open_file(struct fixture *fixture, const char *name, struct config_file *file)
@@ -19,7 +19,7 @@ static int open_file(struct fixture *fixture, const char *name, struct config_fi
     return config_file_open(&fixture->cli, path_of(fixture, name), file);
 }
 
-static void a_file_that_is_right_is_data(void **state)
+static void valid_file_is_loaded(void **state)
 {
     struct fixture *fixture = *state;
     struct config_file file;
@@ -28,11 +28,11 @@ static void a_file_that_is_right_is_data(void **state)
     assert_int_equal(open_file(fixture, "detent.yaml", &file), CLI_OK);
     assert_int_equal(file.config.task_count, 1);
     assert_int_equal(file.problem_count, 0);
-    assert_string_equal(said(fixture), "");
+    assert_string_equal(printed(fixture), "");
     config_file_close(&fixture->cli, &file);
 }
 
-static void problems_are_told_with_their_lines(void **state)
+static void problems_are_reported_with_their_lines(void **state)
 {
     struct fixture *fixture = *state;
     struct config_file file;
@@ -40,20 +40,20 @@ static void problems_are_told_with_their_lines(void **state)
     put_text(fixture, "a.yaml", "version: 1\ntasks:\n  web: {run: sh, timeout: soon}\n");
     assert_int_equal(open_file(fixture, "a.yaml", &file), CLI_USAGE);
     assert_int_equal(file.problem_count, 1);
-    assert_non_null(strstr(said(fixture), "a.yaml:3:27: error: this is a time such as"));
-    assert_non_null(strstr(said(fixture), "    3 |   web: {run: sh, timeout: soon}\n"));
+    assert_non_null(strstr(printed(fixture), "a.yaml:3:27: error: expected a time such as"));
+    assert_non_null(strstr(printed(fixture), "    3 |   web: {run: sh, timeout: soon}\n"));
     config_file_close(&fixture->cli, &file);
     put_text(fixture, "b.yaml", "version: 1\ntasks:\n  web: {run: no-such-program-here}\n");
     assert_int_equal(open_file(fixture, "b.yaml", &file), CLI_USAGE);
-    assert_non_null(strstr(said(fixture), "b.yaml:3:14: error: there is no program 'no-such"));
+    assert_non_null(strstr(printed(fixture), "b.yaml:3:14: error: there is no program 'no-such"));
     config_file_close(&fixture->cli, &file);
     put_text(fixture, "c.yaml", "a: [\n");
     assert_int_equal(open_file(fixture, "c.yaml", &file), CLI_USAGE);
-    assert_non_null(strstr(said(fixture), "error: not YAML"));
+    assert_non_null(strstr(printed(fixture), "error: not YAML"));
     config_file_close(&fixture->cli, &file);
 }
 
-static void of_too_many_problems_the_first_are_told(void **state)
+static void only_the_first_problems_are_reported(void **state)
 {
     struct fixture *fixture = *state;
     char text[1024] = "version: 1\ntasks:\n";
@@ -67,21 +67,21 @@ static void of_too_many_problems_the_first_are_told(void **state)
     put_text(fixture, "many.yaml", text);
     assert_int_equal(open_file(fixture, "many.yaml", &file), CLI_USAGE);
     assert_int_equal(file.problem_count, CLI_PROBLEMS_MAX);
-    assert_non_null(strstr(said(fixture), "more is wrong; the first 20 problems are shown\n"));
+    assert_non_null(strstr(printed(fixture), "only the first 20 problems are shown\n"));
     config_file_close(&fixture->cli, &file);
 }
 
-static void a_file_that_is_not_there_is_not_found(void **state)
+static void missing_file_is_not_found(void **state)
 {
     struct fixture *fixture = *state;
     struct config_file file;
 
     assert_int_equal(open_file(fixture, "none.yaml", &file), CLI_NOT_FOUND);
-    assert_non_null(strstr(said(fixture), "none.yaml: there is no such file"));
+    assert_non_null(strstr(printed(fixture), "none.yaml: there is no such file"));
     config_file_close(&fixture->cli, &file);
 }
 
-static void it_is_known_by_its_ending(void **state)
+static void config_file_is_recognized_by_its_extension(void **state)
 {
     (void)state;
     assert_true(config_file_is_one("a/detent.yaml"));
@@ -105,24 +105,24 @@ static int load(struct det_test_memory *memory, void *argument)
     return code == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
 }
 
-static void without_memory_it_is_a_failure(void **state)
+static void config_file_load_survives_failed_allocations(void **state)
 {
     struct fixture *fixture = *state;
 
     put_text(fixture, "detent.yaml", RIGHT);
     det_test_each_failure(load, fixture);
-    assert_non_null(strstr(said(fixture), "no memory left"));
+    assert_non_null(strstr(printed(fixture), "out of memory"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_file_that_is_right_is_data),
-        TEST(problems_are_told_with_their_lines),
-        TEST(of_too_many_problems_the_first_are_told),
-        TEST(a_file_that_is_not_there_is_not_found),
-        TEST(it_is_known_by_its_ending),
-        TEST(without_memory_it_is_a_failure),
+        TEST(valid_file_is_loaded),
+        TEST(problems_are_reported_with_their_lines),
+        TEST(only_the_first_problems_are_reported),
+        TEST(missing_file_is_not_found),
+        TEST(config_file_is_recognized_by_its_extension),
+        TEST(config_file_load_survives_failed_allocations),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

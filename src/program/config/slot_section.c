@@ -4,6 +4,7 @@
 /* slot_section.c - the slots of detent.yaml, and the schedules that submit to durable ones. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "config/config_internal.h"
 
 #define COUNT_MAX 1000000
@@ -21,25 +22,13 @@ enum {
     KEY_COUNT,
 };
 
-static void make_keys(struct config_key keys[KEY_COUNT])
-{
 #define IN_JOB(member) offsetof(struct config_job, member)
-    config_schedule_keys(keys, IN_JOB(schedule));
-    keys[KEY_RUN] =
-        (struct config_key){ .name = "run", .take = config_take_argv, .offset = IN_JOB(argv) };
-    keys[KEY_FOLDER] =
-        (struct config_key){ .name = "folder", .take = config_take_text, .offset = IN_JOB(folder) };
-    keys[KEY_RETRIES] = (struct config_key){ .name = "retries",
-                                             .take = config_take_number,
-                                             .offset = IN_JOB(retries),
-                                             .least = 1,
-                                             .most = COUNT_MAX };
-    keys[KEY_TIMEOUT] = (struct config_key){ .name = "timeout",
-                                             .take = config_take_span,
-                                             .offset = IN_JOB(timeout),
-                                             .least = (uint64_t)DET_MILLISECOND };
-#undef IN_JOB
-}
+static const struct config_key job_keys[] = {
+    CONFIG_KEY("run", config_take_argv, IN_JOB(argv)),
+    CONFIG_KEY("folder", config_take_text, IN_JOB(folder)),
+    CONFIG_RANGE("retries", config_take_number, IN_JOB(retries), 1, COUNT_MAX),
+    CONFIG_RANGE("timeout", config_take_span, IN_JOB(timeout), DET_MILLISECOND, 0),
+};
 
 static int take_job(
     struct cli_reader *reader, const struct det_datum *node, const char *slot,
@@ -49,7 +38,8 @@ static int take_job(
     struct config_key keys[KEY_COUNT];
     int r = config_check_name(reader, node);
 
-    make_keys(keys);
+    config_schedule_keys(keys, IN_JOB(schedule));
+    memcpy(&keys[KEY_RUN], job_keys, sizeof job_keys);
     job->node = node;
     r = reader_both(
         r, config_take_mapping(reader, node, CONFIG_TABLE("a schedule", keys), job, nodes));
@@ -85,9 +75,10 @@ static int take_jobs(
     slot->jobs = det_arena_array(reader->arena, node->count + 1, sizeof *slot->jobs);
     if (!slot->jobs)
         return reader_no_memory(reader, node);
-    for (const struct det_datum *item = node->first; item && reader_goes_on(reader, r);
+    for (const struct det_datum *item = node->first; item && reader_can_continue(reader, r);
          item = item->next)
         r = reader_both(r, take_job(reader, item, slot->name, &slot->jobs[slot->job_count++]));
+    det_assert(slot->job_count <= node->count);
     return r;
 }
 
@@ -96,14 +87,14 @@ int config_take_slot(
 {
     static const char *const words[] = { "no", "yes", NULL };
     static const struct config_key keys[] = {
-        [SLOT_WIDTH] = { "width", config_take_number, offsetof(struct config_slot, options.width),
-                         1, COUNT_MAX, NULL, 0, NULL },
-        [SLOT_DEPTH] = { "depth", config_take_number,
-                         offsetof(struct config_slot, options.depth_max), 0, COUNT_MAX, NULL, 0,
-                         NULL },
-        [SLOT_DURABLE] = { "durable", config_take_choice, offsetof(struct config_slot, is_durable),
-                           0, 0, NULL, 0, words },
-        [SLOT_SCHEDULES] = { "schedules", take_jobs, 0, 0, 0, NULL, 0, NULL },
+        [SLOT_WIDTH] = CONFIG_RANGE(
+            "width", config_take_number, offsetof(struct config_slot, options.width), 1, COUNT_MAX),
+        [SLOT_DEPTH] = CONFIG_RANGE(
+            "depth", config_take_number, offsetof(struct config_slot, options.depth_max), 0,
+            COUNT_MAX),
+        [SLOT_DURABLE] =
+            CONFIG_CHOICE("durable", offsetof(struct config_slot, is_durable), 0, words),
+        [SLOT_SCHEDULES] = CONFIG_KEY("schedules", take_jobs, 0),
     };
     const struct det_datum *nodes[sizeof keys / sizeof *keys];
     int r = config_check_name(reader, node);
@@ -124,6 +115,7 @@ int config_take_slot(
         r = reader_fail_key(
             reader, nodes[SLOT_SCHEDULES],
             "'schedules' needs 'durable: yes': their times are kept in the store");
+    det_assert(r < 0 || !slot->job_count || slot->is_durable);
     return r;
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* socket_place.c - where the local socket lies, and how one comes to be there.
+/* socket_place.c - the path of the local socket, and creating it.
  *
  * Invariants
- *   1. Who holds the lock is the only one who removes or makes the socket.
+ *   1. Only the holder of the lock removes or creates the socket.
  *   2. The socket has its mode before it has its name.
- *   3. Nobody else can put another socket into the folder: it is ours, and only we may write to it.
+ *   3. No other user can put another socket into the folder: only this user may write to it.
  *
- * A name of a unix socket has 108 bytes and a folder may have more: the socket is reached by way of
- * the folder's descriptor. */
+ * The name of a unix socket has at most 108 bytes, and a folder may have more: the socket is opened
+ * through the folder's descriptor. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -22,6 +22,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "config/project_file.h"
 #include "config/socket_place.h"
@@ -30,8 +31,8 @@
 
 #define BACKLOG         64
 #define CONNECT_SECONDS 5
-/* A process that was killed while it began another one has its descriptors open until that is its
- * own program, or gone. */
+/* A process killed while it forks leaves the lock open in the child until that calls exec or
+ * exits. */
 #define LOCK_TRIES    50
 #define LOCK_AGAIN_MS 20
 
@@ -47,7 +48,7 @@ static int fail_errno(struct det_error *reterr, const char *project, const char 
     return code;
 }
 
-/* Whether the folder, `length` bytes of `path`, has a detent.yaml. */
+/* Returns true if the folder, `length` bytes of `path`, has a detent.yaml. */
 static bool is_project(const char *path, size_t length)
 {
     char file[DET_PATH_MAX];
@@ -64,8 +65,8 @@ static bool has_state(const char *folder)
            cli_is_folder(path) && config_folder_has_specs(folder);
 }
 
-/* What a file says is run, so one above must not be anybody's: a folder such as /tmp has room for
- * everybody's. A link counts as its own owner's. */
+/* A file in a folder above must be trusted, since its commands run: every user may write to a
+ * folder such as /tmp. A link counts as owned by its creator. */
 static int check_owner(const char *project, struct det_error *reterr)
 {
     char file[DET_PATH_MAX + sizeof CONFIG_FILE_NAME + 1];
@@ -77,7 +78,7 @@ static int check_owner(const char *project, struct det_error *reterr)
     if (socket_is_allowed(status.st_uid, geteuid()))
         return 0;
     return det_error_set(
-        reterr, DET_ERR_REFUSED, "%.200s is another user's; go to its folder if you trust it",
+        reterr, DET_ERR_REFUSED, "%.200s belongs to another user; go to its folder if you trust it",
         file);
 }
 
@@ -106,6 +107,7 @@ int socket_find(const char *from, char *target, struct det_error *reterr)
         is_found = true;
     }
     free(path);
+    det_assert(!is_found || *target == '/');
     if (!is_found)
         return det_error_set(
             reterr, DET_ERR_NOT_FOUND,
@@ -117,8 +119,10 @@ int socket_find(const char *from, char *target, struct det_error *reterr)
 static struct sockaddr_un address_in(int folder, const char *name)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int length =
+        snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder, name);
 
-    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder, name);
+    det_assert(folder >= 0 && length < (int)sizeof address.sun_path);
     return address;
 }
 
@@ -136,18 +140,18 @@ static int open_folder(const char *project, bool may_make)
     return open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* One that others may write to would let them take the place of the socket. */
+/* A folder that others may write to would let them replace the socket. */
 static int check_folder(const char *project, int folder, struct det_error *reterr)
 {
     struct stat status;
 
     if (fstat(folder, &status) < 0)
-        return fail_errno(reterr, project, "cannot look at " SOCKET_FOLDER);
+        return fail_errno(reterr, project, "cannot inspect " SOCKET_FOLDER);
     if ((status.st_uid == geteuid() || geteuid() == 0) && (status.st_mode & 022) == 0)
         return 0;
     return det_error_set(
         reterr, DET_ERR_REFUSED,
-        "%.200s/" SOCKET_FOLDER " is another user's, or others may write to it; remove it",
+        "%.200s/" SOCKET_FOLDER " belongs to another user, or others may write to it; remove it",
         project);
 }
 
@@ -188,7 +192,7 @@ static bool try_lock(int lock)
     return true;
 }
 
-/* Only one comes past this; the lock ends with the process, however that ends. */
+/* Admits one process; the kernel releases the lock when the process ends. */
 static int take_lock(
     const char *project, struct socket_listener *listener, struct det_error *reterr)
 {
@@ -202,13 +206,14 @@ static int take_lock(
                                 : fail_errno(reterr, project, "cannot lock");
 }
 
-/* Removes what a process that was killed has left. Where locks do not work, one that still answers
- * is found here. */
+/* Removes the socket of a killed process. Without working locks, a process that still answers is
+ * found here. */
 static int remove_stale(
     const char *project, const struct socket_listener *listener, struct det_error *reterr)
 {
     int other = connect_in(listener->folder, SOCKET_NAME);
 
+    det_assert(listener->lock >= 0 && listener->descriptor < 0);
     if (other >= 0)
         close(other);
     if (other >= 0 || errno == EAGAIN)
@@ -226,7 +231,7 @@ static int bind_socket(
     listener->descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listener->descriptor < 0 || fchmod(listener->descriptor, 0600) < 0 ||
         bind(listener->descriptor, (const struct sockaddr *)&address, sizeof address) < 0)
-        return fail_errno(reterr, project, "cannot make the socket");
+        return fail_errno(reterr, project, "cannot create the socket");
     if (listen(listener->descriptor, BACKLOG) < 0)
         return fail_errno(reterr, project, "cannot listen");
     return 0;
@@ -253,7 +258,7 @@ int socket_listen(const char *project, struct socket_listener *ret, struct det_e
 
     listener.folder = open_folder(project, true);
     if (listener.folder < 0)
-        return fail_errno(reterr, project, "cannot make the folder " SOCKET_FOLDER);
+        return fail_errno(reterr, project, "cannot create the folder " SOCKET_FOLDER);
     r = check_folder(project, listener.folder, reterr);
     if (r == 0)
         r = take_lock(project, &listener, reterr);
@@ -270,6 +275,7 @@ int socket_listen(const char *project, struct socket_listener *ret, struct det_e
 
 void socket_unlisten(struct socket_listener *listener)
 {
+    det_assert(listener->folder >= 0 && listener->lock >= 0 && listener->descriptor >= 0);
     unlinkat(listener->folder, SOCKET_NAME, 0);
     close_all(listener);
 }
@@ -277,7 +283,8 @@ void socket_unlisten(struct socket_listener *listener)
 static int fail_foreign(struct det_error *reterr, const char *project)
 {
     return det_error_set(
-        reterr, DET_ERR_REFUSED, "%.200s: the detent that runs here is another user's", project);
+        reterr, DET_ERR_REFUSED, "%.200s: the detent that runs here belongs to another user",
+        project);
 }
 
 /* The listener reads what a command sends, command lines for example. */
@@ -287,7 +294,7 @@ int socket_check_peer(const char *project, int descriptor, struct det_error *ret
     int r = socket_peer(descriptor, &peer);
 
     if (r < 0)
-        return fail_errno(reterr, project, "cannot see who listens");
+        return fail_errno(reterr, project, "cannot identify the process that listens");
     return socket_is_trusted(peer, geteuid()) ? 0 : fail_foreign(reterr, project);
 }
 

@@ -20,7 +20,7 @@ static void make_folder(struct fixture *fixture, const char *name)
     assert_int_equal(mkdir(path_of(fixture, name), 0755), 0);
 }
 
-static void the_project_is_the_first_folder_upwards(void **state)
+static void project_is_the_nearest_folder_upwards(void **state)
 {
     struct fixture *fixture = *state;
     char found[DET_PATH_MAX], *real;
@@ -32,7 +32,7 @@ static void the_project_is_the_first_folder_upwards(void **state)
     assert_int_equal(socket_find(path_of(fixture, "a/b"), found, &error), DET_ERR_NOT_FOUND);
     assert_non_null(strstr(error.text, "there is no detent.yaml here or in a folder above"));
     put_text(fixture, "a/detent.yaml", "");
-    /* A folder with that name is none. */
+    /* A folder with that name does not count. */
     make_folder(fixture, "a/b/detent.yaml");
     assert_int_equal(socket_find(path_of(fixture, "a/b/c"), found, &error), 0);
     real = realpath(path_of(fixture, "a"), NULL);
@@ -42,7 +42,7 @@ static void the_project_is_the_first_folder_upwards(void **state)
     assert_int_equal(socket_find("/", found, &error), DET_ERR_NOT_FOUND);
 }
 
-static void one_listens_and_others_connect(void **state)
+static void one_daemon_listens_and_others_connect(void **state)
 {
     struct fixture *fixture = *state;
     struct socket_listener listener, second;
@@ -72,7 +72,7 @@ static void one_listens_and_others_connect(void **state)
     socket_unlisten(&listener);
 }
 
-static void what_a_killed_one_has_left_is_replaced(void **state)
+static void socket_of_a_killed_daemon_is_replaced(void **state)
 {
     struct fixture *fixture = *state;
     struct socket_listener listener;
@@ -91,7 +91,7 @@ static void what_a_killed_one_has_left_is_replaced(void **state)
     socket_unlisten(&listener);
 }
 
-static void one_that_answers_without_the_lock_is_left_alone(void **state)
+static void live_socket_without_the_lock_is_not_replaced(void **state)
 {
     struct fixture *fixture = *state;
     struct socket_listener listener, second;
@@ -119,7 +119,7 @@ static void a_folder_may_have_a_long_name(void **state)
     socket_unlisten(&listener);
 }
 
-static void what_is_in_the_way_is_told(void **state)
+static void obstacles_to_the_socket_are_reported(void **state)
 {
     struct fixture *fixture = *state;
     struct socket_listener listener;
@@ -133,7 +133,7 @@ static void what_is_in_the_way_is_told(void **state)
     assert_int_equal(error.cause, ENOENT);
     put_text(fixture, ".detent", "");
     assert_int_equal(socket_listen(fixture->folder, &listener, &error), DET_ERR_IO);
-    assert_non_null(strstr(error.text, "cannot make the folder .detent"));
+    assert_non_null(strstr(error.text, "cannot create the folder .detent"));
     assert_int_equal(socket_connect(fixture->folder, &descriptor, &error), DET_ERR_IO);
     assert_int_equal(unlink(path_of(fixture, ".detent")), 0);
     make_folder(fixture, ".detent");
@@ -146,7 +146,7 @@ static void what_is_in_the_way_is_told(void **state)
     assert_non_null(strstr(error.text, "cannot remove the old socket"));
 }
 
-static void without_descriptors_nobody_listens(void **state)
+static void listen_fails_without_descriptors(void **state)
 {
     struct fixture *fixture = *state;
     struct socket_listener listener;
@@ -168,7 +168,7 @@ static void without_descriptors_nobody_listens(void **state)
     socket_unlisten(&listener);
 }
 
-static void only_the_owner_and_root_may_talk(void **state)
+static void only_the_owner_and_root_may_connect(void **state)
 {
     (void)state;
     assert_true(socket_is_allowed(1000, 1000));
@@ -191,7 +191,7 @@ static void become(uid_t user)
     assert_int_equal(seteuid(user), 0);
 }
 
-static void a_project_above_that_is_somebody_elses_is_not_taken(void **state)
+static void project_above_owned_by_another_user_is_not_used(void **state)
 {
     struct fixture *fixture = *state;
     char found[DET_PATH_MAX];
@@ -206,7 +206,8 @@ static void a_project_above_that_is_somebody_elses_is_not_taken(void **state)
     assert_int_equal(lchown(path_of(fixture, "open/detent.yaml"), OTHER, (gid_t)-1), 0);
     become(OWNER);
     assert_int_equal(socket_find(path_of(fixture, "open/mine"), found, &error), DET_ERR_REFUSED);
-    assert_non_null(strstr(error.text, "open/detent.yaml is another user's; go to its folder"));
+    assert_non_null(
+        strstr(error.text, "open/detent.yaml belongs to another user; go to its folder"));
     assert_int_equal(socket_find(path_of(fixture, "open"), found, &error), 0);
     become(OTHER);
     assert_int_equal(socket_find(path_of(fixture, "open/mine"), found, &error), 0);
@@ -214,7 +215,7 @@ static void a_project_above_that_is_somebody_elses_is_not_taken(void **state)
     assert_int_equal(socket_find(path_of(fixture, "open/mine"), found, &error), DET_ERR_REFUSED);
 }
 
-static void nothing_is_told_to_a_socket_of_somebody_else(void **state)
+static void socket_of_another_user_is_refused(void **state)
 {
     struct fixture *fixture = *state;
     struct socket_listener listener;
@@ -233,14 +234,14 @@ static void nothing_is_told_to_a_socket_of_somebody_else(void **state)
     assert_int_equal(chmod(path_of(fixture, ".detent/detent.sock"), 0666), 0);
     become(OWNER);
     assert_int_equal(socket_connect(fixture->folder, &descriptor, &error), DET_ERR_REFUSED);
-    assert_non_null(strstr(error.text, ": the detent that runs here is another user's"));
+    assert_non_null(strstr(error.text, ": the detent that runs here belongs to another user"));
     become(0);
     assert_int_equal(socket_connect(fixture->folder, &descriptor, &error), 0);
     close(descriptor);
     socket_unlisten(&listener);
 }
 
-static void nobody_listens_where_others_could_take_the_place(void **state)
+static void listen_is_refused_in_a_folder_others_can_write(void **state)
 {
     struct fixture *fixture = *state;
     struct socket_listener listener;
@@ -249,7 +250,8 @@ static void nobody_listens_where_others_could_take_the_place(void **state)
     make_folder(fixture, ".detent");
     assert_int_equal(chmod(path_of(fixture, ".detent"), 0770), 0);
     assert_int_equal(socket_listen(fixture->folder, &listener, &error), DET_ERR_REFUSED);
-    assert_non_null(strstr(error.text, "/.detent is another user's, or others may write to it"));
+    assert_non_null(
+        strstr(error.text, "/.detent belongs to another user, or others may write to it"));
     assert_int_equal(chmod(path_of(fixture, ".detent"), 0755), 0);
     assert_int_equal(socket_listen(fixture->folder, &listener, &error), 0);
     socket_unlisten(&listener);
@@ -264,17 +266,17 @@ static void nobody_listens_where_others_could_take_the_place(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_project_is_the_first_folder_upwards),
-        TEST(one_listens_and_others_connect),
-        TEST(what_a_killed_one_has_left_is_replaced),
-        TEST(one_that_answers_without_the_lock_is_left_alone),
+        TEST(project_is_the_nearest_folder_upwards),
+        TEST(one_daemon_listens_and_others_connect),
+        TEST(socket_of_a_killed_daemon_is_replaced),
+        TEST(live_socket_without_the_lock_is_not_replaced),
         TEST(a_folder_may_have_a_long_name),
-        TEST(what_is_in_the_way_is_told),
-        TEST(without_descriptors_nobody_listens),
-        TEST(only_the_owner_and_root_may_talk),
-        TEST(a_project_above_that_is_somebody_elses_is_not_taken),
-        TEST(nothing_is_told_to_a_socket_of_somebody_else),
-        TEST(nobody_listens_where_others_could_take_the_place),
+        TEST(obstacles_to_the_socket_are_reported),
+        TEST(listen_fails_without_descriptors),
+        TEST(only_the_owner_and_root_may_connect),
+        TEST(project_above_owned_by_another_user_is_not_used),
+        TEST(socket_of_another_user_is_refused),
+        TEST(listen_is_refused_in_a_folder_others_can_write),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,13 +38,13 @@ int cli_spec_text_load(struct cli *cli, const char *path, struct cli_text *ret)
 
     r = cli_text_load(cli, path, DET_SPEC_SIZE_MAX, ret, &error);
     if (r < 0) {
-        cli_complain(cli, "%s", error.text);
+        cli_report_error(cli, "%s", error.text);
         return cli_exit_of(r);
     }
     if (!cli_has_suffix(path, CLI_CASES_SUFFIX))
         return CLI_OK;
     cli_text_free(cli, ret);
-    cli_complain(cli, "these are test cases: detent test %s", path);
+    cli_report_error(cli, "these are test cases: detent test %s", path);
     return CLI_USAGE;
 }
 
@@ -66,7 +66,7 @@ int cli_spec_load(struct cli *cli, const char *path, struct cli_spec *spec)
 
     spec->spec = NULL;
     if (cli_has_suffix(path, CLI_WORKER_SUFFIX)) {
-        cli_complain(cli, "this is a worker, not a machine: detent check %s", path);
+        cli_report_error(cli, "this is a worker, not a machine: detent check %s", path);
         return CLI_USAGE;
     }
     code = cli_spec_text_load(cli, path, &text);
@@ -88,7 +88,7 @@ int cli_machine_load(struct cli *cli, const char *path, struct det_spec **ret)
         return code;
     if (!det_spec_machine(spec.spec)) {
         cli_report_broken(cli, path, det_spec_diagnostics(spec.spec));
-        cli_complain(cli, "%s is not a valid definition; 'detent check' says more", path);
+        cli_report_error(cli, "%s is not a valid definition; run 'detent check' for details", path);
         det_spec_close(spec.spec);
         return CLI_USAGE;
     }

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "config/config_internal.h"
 
@@ -63,7 +64,8 @@ int config_take_environment(
 
         if (bad == 0 && !config_is_variable(item->key))
             bad = reader_fail_key(
-                reader, item, "'%s' is no name of a variable: letters, digits and '_'", item->key);
+                reader, item, "'%s' is not the name of a variable: letters, digits and '_'",
+                item->key);
         r = reader_both(r, bad);
         if (bad < 0)
             continue;
@@ -91,6 +93,7 @@ static int take_signal(
     if (det_datum_is_scalar(node) && strncmp(node->text, "SIG", 3) == 0)
         bare.text += 3;
     r = config_take_choice(reader, &bare, &choice, &index);
+    det_assert((size_t)index < sizeof numbers / sizeof *numbers);
     if (r == 0)
         *ret = numbers[index];
     return r;
@@ -136,56 +139,41 @@ static int take_dependencies(
         if (bad == 0)
             task->edges[count++] = item;
     }
+    det_assert(count <= node->count && (r < 0 || count == node->count));
     task->spec.depends_on = items;
     task->spec.depends_on_count = count;
     return r;
 }
 
-/* Adds the keys of a check to a table that begins with others. */
-static size_t check_keys(struct config_key *keys)
-{
-    static const struct config_key table[] = {
-        { .name = "check", .take = config_take_argv, .offset = offsetof(struct det_check, argv) },
-        { .name = "every",
-          .take = config_take_span,
-          .offset = offsetof(struct det_check, every),
-          .least = (uint64_t)DET_MILLISECOND },
-        { .name = "timeout",
-          .take = config_take_span,
-          .offset = offsetof(struct det_check, timeout),
-          .least = (uint64_t)DET_MILLISECOND },
-        { .name = "fails",
-          .take = config_take_number,
-          .offset = offsetof(struct det_check, fails_max),
-          .least = 1,
-          .most = 1000000 },
-    };
-
-    memcpy(keys, table, sizeof table);
-    return sizeof table / sizeof *table;
-}
+/* The keys of a check, with which the tables of 'health' and 'ready' begin. */
+#define IN_CHECK(member) offsetof(struct det_check, member)
+#define CHECK_KEYS                                                                        \
+    CONFIG_KEY("check", config_take_argv, IN_CHECK(argv)),                                \
+        CONFIG_RANGE("every", config_take_span, IN_CHECK(every), DET_MILLISECOND, 0),     \
+        CONFIG_RANGE("timeout", config_take_span, IN_CHECK(timeout), DET_MILLISECOND, 0), \
+        CONFIG_RANGE("fails", config_take_number, IN_CHECK(fails_max), 1, 1000000)
+enum { CHECK_ARGV, CHECK_KEY_COUNT = 4 };
 
 static int take_health(
     struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
     void *target)
 {
+    static const struct config_key keys[] = { CHECK_KEYS };
+    const struct det_datum *nodes[CHECK_KEY_COUNT];
     struct config_task *task = target;
-    const struct det_datum *nodes[CONFIG_KEYS_MAX];
-    struct config_key keys[CONFIG_KEYS_MAX];
-    struct config_table table = { "'health'", keys, check_keys(keys) };
     int r;
 
     (void)key;
-    r = config_take_mapping(reader, node, &table, &task->health, nodes);
-    if (node->kind == DET_DATUM_MAP && !nodes[0])
+    r = config_take_mapping(reader, node, CONFIG_TABLE("'health'", keys), &task->health, nodes);
+    if (node->kind == DET_DATUM_MAP && !nodes[CHECK_ARGV])
         r = reader_both(r, reader_fail(reader, node, "'health' needs 'check'"));
-    task->check_node = nodes[0];
+    task->check_node = nodes[CHECK_ARGV];
     return r;
 }
 
 static const char *const ready_words[] = { "started", "notify", "health", NULL };
 
-/* Of `ready: {...}`; `when` is an index of ready_words, 0 where it is not said. */
+/* The mapping of `ready`; `when` is an index of ready_words, 0 if absent. */
 struct ready {
     struct det_check check;
     det_time within;
@@ -195,37 +183,31 @@ struct ready {
 static int take_ready_mapping(
     struct cli_reader *reader, const struct det_datum *node, struct config_task *task)
 {
-    const struct det_datum *nodes[CONFIG_KEYS_MAX];
-    struct config_key keys[CONFIG_KEYS_MAX];
-    size_t count = check_keys(keys);
+    enum { WITHIN = CHECK_KEY_COUNT, WHEN, KEYS };
+    static const struct config_key keys[KEYS] = {
+        CHECK_KEYS,
+        [WITHIN] = CONFIG_RANGE_OR(
+            "within", config_take_span, offsetof(struct ready, within), DET_MILLISECOND, 0,
+            "forever", DET_NEVER),
+        [WHEN] = CONFIG_CHOICE("when", offsetof(struct ready, when), 1, ready_words + 1),
+    };
+    const struct det_datum *nodes[KEYS];
     struct ready ready = { .when = 0 };
     int r;
 
-    keys[count++] = (struct config_key){ .name = "within",
-                                         .take = config_take_span,
-                                         .offset = offsetof(struct ready, within),
-                                         .least = (uint64_t)DET_MILLISECOND,
-                                         .word = "forever",
-                                         .value = DET_NEVER };
-    keys[count++] = (struct config_key){ .name = "when",
-                                         .take = config_take_choice,
-                                         .offset = offsetof(struct ready, when),
-                                         .value = 1,
-                                         .words = ready_words + 1 };
-    r = config_take_mapping(
-        reader, node, &(struct config_table){ "'ready'", keys, count }, &ready, nodes);
-    for (size_t i = 0; r == 0 && nodes[count - 1] && i < count - 2; i++) {
+    r = config_take_mapping(reader, node, CONFIG_TABLE("'ready'", keys), &ready, nodes);
+    for (size_t i = 0; r == 0 && nodes[WHEN] && i < CHECK_KEY_COUNT; i++) {
         if (nodes[i])
             r = reader_fail_key(reader, nodes[i], "'%s' does not go with 'when'", nodes[i]->key);
     }
-    if (r == 0 && !nodes[count - 1] && !nodes[0])
+    if (r == 0 && !nodes[WHEN] && !nodes[CHECK_ARGV])
         r = reader_fail(reader, node, "'ready' needs 'check' or 'when'");
     task->spec.readiness = (struct det_readiness){
         .by = ready.when == 1 ? DET_READY_BY_NOTIFY : DET_READY_BY_CHECK,
         .within = ready.within,
         .check = ready.check,
     };
-    task->check_node = nodes[0] ? nodes[0] : task->check_node;
+    task->check_node = nodes[CHECK_ARGV] ? nodes[CHECK_ARGV] : task->check_node;
     return r;
 }
 
@@ -243,33 +225,27 @@ static int take_ready(
     if (node->kind == DET_DATUM_MAP)
         return take_ready_mapping(reader, node, task);
     r = config_take_choice(reader, node, &choice, &index);
+    det_assert((size_t)index < sizeof bys / sizeof *bys);
     task->spec.readiness.by = bys[index];
     return r;
 }
+
+#define IN_SCHEDULE(member) (offset + offsetof(struct det_schedule, member))
 
 void config_schedule_keys(struct config_key *keys, size_t offset)
 {
     static const char *const misses[] = { "skip", "once", "all", NULL };
 
-    keys[CONFIG_SCHEDULE_EVERY] =
-        (struct config_key){ .name = "every",
-                             .take = config_take_span,
-                             .offset = offset + offsetof(struct det_schedule, every),
-                             .least = (uint64_t)DET_DELAY_FLOOR };
-    keys[CONFIG_SCHEDULE_CRON] =
-        (struct config_key){ .name = "cron",
-                             .take = config_take_text,
-                             .offset = offset + offsetof(struct det_schedule, cron) };
-    keys[CONFIG_SCHEDULE_MISSED] =
-        (struct config_key){ .name = "missed",
-                             .take = config_take_choice,
-                             .offset = offset + offsetof(struct det_schedule, missed),
-                             .value = DET_MISSED_SKIP,
-                             .words = misses };
-    keys[CONFIG_SCHEDULE_ZONE] =
-        (struct config_key){ .name = "timezone",
-                             .take = config_take_zone,
-                             .offset = offset + offsetof(struct det_schedule, zone) };
+    const struct config_key table[CONFIG_SCHEDULE_KEYS] = {
+        [CONFIG_SCHEDULE_EVERY] =
+            CONFIG_RANGE("every", config_take_span, IN_SCHEDULE(every), DET_DELAY_FLOOR, 0),
+        [CONFIG_SCHEDULE_CRON] = CONFIG_KEY("cron", config_take_text, IN_SCHEDULE(cron)),
+        [CONFIG_SCHEDULE_MISSED] =
+            CONFIG_CHOICE("missed", IN_SCHEDULE(missed), DET_MISSED_SKIP, misses),
+        [CONFIG_SCHEDULE_ZONE] = CONFIG_KEY("timezone", config_take_zone, IN_SCHEDULE(zone)),
+    };
+
+    memcpy(keys, table, sizeof table);
 }
 
 int config_check_schedule(
@@ -294,9 +270,8 @@ static int take_schedule(
 
     (void)key;
     config_schedule_keys(keys, 0);
-    keys[CONFIG_SCHEDULE_KEYS] = (struct config_key){
-        .name = "spread", .take = config_take_span, .offset = offsetof(struct det_schedule, spread)
-    };
+    keys[CONFIG_SCHEDULE_KEYS] = (struct config_key)CONFIG_KEY(
+        "spread", config_take_span, offsetof(struct det_schedule, spread));
     r = config_take_mapping(
         reader, node, CONFIG_TABLE("'schedule'", keys), &task->spec.schedule, nodes);
     if (r == 0)
@@ -318,8 +293,10 @@ static int take_code(struct cli_reader *reader, const struct det_datum *node, in
 
 static int take_codes(
     struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
-    const int **ret, size_t *ret_count)
+    void *target)
 {
+    struct det_process_spec *process = target;
+    size_t count = 0;
     int *codes, r = 0;
 
     if (node->kind != DET_DATUM_LIST)
@@ -327,28 +304,16 @@ static int take_codes(
     codes = det_arena_array(reader->arena, node->count + 1, sizeof *codes);
     if (!codes)
         return reader_no_memory(reader, node);
-    *ret = codes;
     for (const struct det_datum *item = node->first; item; item = item->next)
-        r = reader_both(r, take_code(reader, item, &codes[(*ret_count)++]));
+        r = reader_both(r, take_code(reader, item, &codes[count++]));
+    if (strcmp(key->name, "fatal_codes") == 0) {
+        process->fatal_codes = codes;
+        process->fatal_code_count = count;
+    } else {
+        process->success_codes = codes;
+        process->success_code_count = count;
+    }
     return r;
-}
-
-static int take_success_codes(
-    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
-    void *target)
-{
-    struct det_process_spec *process = target;
-
-    return take_codes(reader, node, key, &process->success_codes, &process->success_code_count);
-}
-
-static int take_fatal_codes(
-    struct cli_reader *reader, const struct det_datum *node, const struct config_key *key,
-    void *target)
-{
-    struct det_process_spec *process = target;
-
-    return take_codes(reader, node, key, &process->fatal_codes, &process->fatal_code_count);
 }
 
 static const char *const admissions[] = { "queue", "replace", "drop-if-running", "replace-all",
@@ -357,38 +322,32 @@ static const char *const admissions[] = { "queue", "replace", "drop-if-running",
 static const struct config_key task_keys[KEY_COUNT - CONFIG_POLICY_KEYS] = {
 #define AT(key)       [key - CONFIG_POLICY_KEYS]
 #define IN_TASK(path) offsetof(struct config_task, path)
-    AT(KEY_RUN) = { "run", config_take_argv, IN_TASK(process.argv), 0, 0, NULL, 0, NULL },
-    AT(KEY_FOLDER) = { "folder", config_take_text, IN_TASK(process.folder), 0, 0, NULL, 0, NULL },
-    AT(KEY_ENVIRONMENT) = { "environment", config_take_environment, IN_TASK(environment), 0, 0,
-                            NULL, 0, NULL },
-    AT(KEY_USER) = { "user", config_take_text, IN_TASK(process.user), 0, 0, NULL, 0, NULL },
-    AT(KEY_STOP_SIGNAL) = { "stop_signal", take_signal, IN_TASK(process.stop_signal), 0, 0, NULL, 0,
-                            NULL },
-    AT(KEY_DEPENDS_ON) = { "depends_on", take_dependencies, 0, 0, 0, NULL, 0, NULL },
-    AT(KEY_READY) = { "ready", take_ready, 0, 0, 0, NULL, 0, NULL },
-    AT(KEY_HEALTH) = { "health", take_health, 0, 0, 0, NULL, 0, NULL },
-    AT(KEY_SCHEDULE) = { "schedule", take_schedule, 0, 0, 0, NULL, 0, NULL },
-    AT(KEY_GROUP) = { "group", config_take_text, IN_TASK(spec.group), 0, 0, NULL, 0, NULL },
-    AT(KEY_SLOT) = { "slot", config_take_text, IN_TASK(slot), 0, 0, NULL, 0, NULL },
-    AT(KEY_ADMISSION) = { "admission", config_take_choice, IN_TASK(admission), 0, 0, NULL,
-                          DET_ADMIT_QUEUE, admissions },
-    AT(KEY_SUCCESS_CODES) = { "success_codes", take_success_codes, IN_TASK(process), 0, 0, NULL, 0,
-                              NULL },
-    AT(KEY_FATAL_CODES) = { "fatal_codes", take_fatal_codes, IN_TASK(process), 0, 0, NULL, 0,
-                            NULL },
-    AT(KEY_OUTPUT_LIMIT) = { "output_limit", config_take_size,
-                             IN_TASK(process.bytes_per_second_max), 1024, 1ULL << 30, NULL, 0,
-                             NULL },
-    AT(KEY_ENDS_WITH_US) = { "ends_with_us", config_take_bool, IN_TASK(process.ends_with_us), 0, 0,
-                             NULL, 0, NULL },
-    AT(KEY_ENV_FILE) = { "env_file", config_take_paths, IN_TASK(env_files), 0, 0, NULL, 0, NULL },
-    AT(KEY_LIMITS) = { "limits", config_take_limits, IN_TASK(process), 0, 0, NULL, 0, NULL },
-    AT(KEY_LOG) = { "log", config_take_log_file, IN_TASK(log), 0, 0, NULL, 0, NULL },
+    AT(KEY_RUN) = CONFIG_KEY("run", config_take_argv, IN_TASK(process.argv)),
+    AT(KEY_FOLDER) = CONFIG_KEY("folder", config_take_text, IN_TASK(process.folder)),
+    AT(KEY_ENVIRONMENT) = CONFIG_KEY("environment", config_take_environment, IN_TASK(environment)),
+    AT(KEY_USER) = CONFIG_KEY("user", config_take_text, IN_TASK(process.user)),
+    AT(KEY_STOP_SIGNAL) = CONFIG_KEY("stop_signal", take_signal, IN_TASK(process.stop_signal)),
+    AT(KEY_DEPENDS_ON) = CONFIG_KEY("depends_on", take_dependencies, 0),
+    AT(KEY_READY) = CONFIG_KEY("ready", take_ready, 0),
+    AT(KEY_HEALTH) = CONFIG_KEY("health", take_health, 0),
+    AT(KEY_SCHEDULE) = CONFIG_KEY("schedule", take_schedule, 0),
+    AT(KEY_GROUP) = CONFIG_KEY("group", config_take_text, IN_TASK(spec.group)),
+    AT(KEY_SLOT) = CONFIG_KEY("slot", config_take_text, IN_TASK(slot)),
+    AT(KEY_ADMISSION) = CONFIG_CHOICE("admission", IN_TASK(admission), DET_ADMIT_QUEUE, admissions),
+    AT(KEY_SUCCESS_CODES) = CONFIG_KEY("success_codes", take_codes, IN_TASK(process)),
+    AT(KEY_FATAL_CODES) = CONFIG_KEY("fatal_codes", take_codes, IN_TASK(process)),
+    AT(KEY_OUTPUT_LIMIT) = CONFIG_RANGE(
+        "output_limit", config_take_size, IN_TASK(process.bytes_per_second_max), 1024, 1ULL << 30),
+    AT(KEY_ENDS_WITH_US) =
+        CONFIG_KEY("ends_with_us", config_take_bool, IN_TASK(process.ends_with_us)),
+    AT(KEY_ENV_FILE) = CONFIG_KEY("env_file", config_take_paths, IN_TASK(env_files)),
+    AT(KEY_LIMITS) = CONFIG_KEY("limits", config_take_limits, IN_TASK(process)),
+    AT(KEY_LOG) = CONFIG_KEY("log", config_take_log_file, IN_TASK(log)),
 #undef AT
 #undef IN_TASK
 };
 
-/* One check serves both, and says for how long. */
+/* Settles the one check for readiness and health. */
 static int settle_readiness(
     struct cli_reader *reader, const struct det_datum *const *nodes, struct config_task *task)
 {
@@ -402,6 +361,7 @@ static int settle_readiness(
             "a task has one check: keep 'health' and write 'ready: health' for both");
     if (readiness->by == DET_READY_BY_CHECK && !has_check && !nodes[KEY_HEALTH])
         return reader_fail(reader, nodes[KEY_READY], "there is no 'health' to wait for");
+    det_assert(!has_check || !nodes[KEY_HEALTH]);
     readiness->check.only_readiness = has_check;
     if (nodes[KEY_HEALTH])
         readiness->check = task->health;
@@ -458,9 +418,10 @@ int config_take_task(
             task->slot ? task->slot : "SLOT");
     if (nodes[KEY_FATAL_CODES])
         r = reader_both(r, check_codes(reader, nodes[KEY_FATAL_CODES], &task->process));
-    /* What follows from a mistake is not told. */
+    /* Consequences of a mistake are not reported. */
     if (r < 0)
         return r;
+    det_assert(task->process.argv && task->spec.name == node->key);
     r = settle_readiness(reader, nodes, task);
     return reader_both(
         r, config_check_policy(reader, nodes, &task->spec.policy, &config->defaults));

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
 #include "terminal/report.h"
@@ -17,7 +18,7 @@ static int load_text(struct cli *cli, const char *path, size_t limit, struct cli
 
     if (r == 0)
         return CLI_OK;
-    cli_complain(cli, "%s", error.text);
+    cli_report_error(cli, "%s", error.text);
     return cli_exit_of(r);
 }
 
@@ -50,6 +51,7 @@ static int add_source(struct cli *cli, const char *path, struct cli_worker *work
     char *name = det_string_copy(cli->allocator, path);
     int code;
 
+    det_assert(worker->source_count < worker->source_capacity);
     if (!name)
         return cli_no_memory(cli);
     code = load_text(cli, path, DET_ARCH_SIZE_MAX, text);
@@ -101,6 +103,7 @@ int cli_worker_open(
     struct det_arch_text text;
     int code, r;
 
+    det_assert(cli_has_suffix(path, CLI_WORKER_SUFFIX));
     *ret = (struct cli_worker){ .spec = NULL };
     code = read_spec(cli, path, ret);
     if (code != CLI_OK || !det_worker_spec_is_valid(ret->spec))
@@ -114,7 +117,7 @@ int cli_worker_open(
     return r < 0 ? cli_no_memory(cli) : CLI_OK;
 }
 
-/* What was given out as a constant is ours to free. */
+/* The caller sees a constant; the memory is ours. */
 static void free_name(struct cli *cli, const char *name)
 {
     char *bytes;
@@ -167,7 +170,7 @@ bool cli_worker_report(
         own.errors += report->error_count;
         own.warnings += report->warning_count;
         if (worker->source_count && !report->state_functions)
-            cli_say(
+            cli_print_error(
                 cli, "%s: note: none of its functions is in %s\n", path,
                 worker->source_count == 1 ? worker->sources[0].path : "the sources");
     }

@@ -19,15 +19,15 @@ struct cli_worker {
     struct det_arch *arch; /* NULL: the spec is not valid */
 };
 
-/* Reads the worker and its sources: those of the `paths`, up to a NULL, that end in .c, and the one
- * beside it that has its name, if there is one. What cannot be read is complained about. Returns 0
- * or an exit code; a worker that is broken is 0. Close it in either case. */
+/* Reads the worker and its sources: the `paths`, up to a NULL, that end in .c, and the file next to
+ * it with the same name, if any. Reports unreadable files. Returns 0 or an exit code; a broken
+ * worker is 0. Close it in either case. */
 DET_MUST_CHECK int cli_worker_open(
     struct cli *cli, const char *path, const char *const *paths, struct cli_worker *ret);
 void cli_worker_close(struct cli *cli, struct cli_worker *worker);
 
-/* What was found in its rows and in its sources, to the output. Counts, and returns whether there
- * was something that makes the command fail. */
+/* Prints the findings in its rows and its sources. Counts them, and returns true if one makes the
+ * command fail. */
 struct cli_worker_count {
     size_t errors, warnings;
 };

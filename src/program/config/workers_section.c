@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "config/config_internal.h"
@@ -30,7 +31,7 @@ static const char *const words[KEY_COUNT] = {
     "name", "variables", "location", "globals", "limits", "modules", "children",
 };
 
-/* What the library says about a text of ours: where it says it is. */
+/* Reports an error of the library about a part of this file, at the place that its text names. */
 static int fail_inside(
     struct cli_reader *reader, const struct det_datum *node, const struct det_error *error)
 {
@@ -74,16 +75,10 @@ static int take_limits(
 {
 #define IN(member) offsetof(struct det_worker_limits, member)
     static const struct config_key keys[] = {
-#define WORKER_LIMIT(member, type, least_, most_, unit, about) \
-    { .name = #member,                                         \
-      .take = TAKE_##type,                                     \
-      .offset = IN(member),                                    \
-      .least = (uint64_t)(least_),                             \
-      .most = (uint64_t)(most_) },
-#define WORKER_BACKOFF(member, about) \
-    { .name = #member, .take = config_take_backoff, .offset = IN(member) },
-#define WORKER_INTENSITY(member, about) \
-    { .name = #member, .take = config_take_intensity, .offset = IN(member) },
+#define WORKER_LIMIT(member, type, least, most, unit, about) \
+    CONFIG_RANGE(#member, TAKE_##type, IN(member), least, most),
+#define WORKER_BACKOFF(member, about)   CONFIG_KEY(#member, config_take_backoff, IN(member)),
+#define WORKER_INTENSITY(member, about) CONFIG_KEY(#member, config_take_intensity, IN(member)),
 #include "config/worker_limits.def"
 #undef WORKER_LIMIT
 #undef WORKER_BACKOFF
@@ -123,14 +118,13 @@ static int take_module(
 {
     static const struct config_key key = { .name = "modules" };
     static const struct config_key keys[] = {
-        { .name = "path", .take = config_take_text, .offset = offsetof(struct config_kinds, path) },
-        { .name = "isolate",
-          .take = take_isolate,
-          .offset = offsetof(struct config_kinds, is_isolated) },
+        CONFIG_KEY("path", config_take_text, offsetof(struct config_kinds, path)),
+        CONFIG_KEY("isolate", take_isolate, offsetof(struct config_kinds, is_isolated)),
     };
     struct config_kinds *module = &workers->modules[workers->module_count++];
     int r;
 
+    det_assert(!module->path && !module->node);
     module->node = node;
     if (node->kind != DET_DATUM_MAP)
         return config_take_text(reader, node, &key, &module->path);
@@ -151,15 +145,15 @@ static int take_modules(
         return reader_no_memory(reader, node);
     if (is_one)
         return take_module(reader, node, workers);
-    for (const struct det_datum *item = node->first; item && reader_goes_on(reader, r);
+    for (const struct det_datum *item = node->first; item && reader_can_continue(reader, r);
          item = item->next)
         r = reader_both(r, take_module(reader, item, workers));
     return r;
 }
 
-/* What the library reads. */
+/* Parts that the library reads. */
 
-/* Of a mapping the values of these keys, as a mapping at the same place; NULL: no memory. */
+/* Returns a mapping at the same place with these keys only; NULL: no memory. */
 static struct det_datum *pick_keys(
     struct det_arena *arena, const struct det_datum *mapping, const char *const *keys)
 {
@@ -250,14 +244,14 @@ int config_take_workers(
         r = reader_both(r, take_modules(reader, nodes[KEY_MODULES], workers));
     if (nodes[KEY_GLOBALS])
         r = reader_both(r, take_globals(reader, nodes[KEY_GLOBALS], workers));
-    /* The library says the same in its own words. */
+    /* The library reports the same in other words. */
     if (nodes[KEY_VARIABLES] && nodes[KEY_VARIABLES]->kind != DET_DATUM_MAP)
         return reader_both(
             r, reader_want(reader, nodes[KEY_VARIABLES], DET_DATUM_MAP, "'variables'"));
     return r == DET_ERR_NO_MEMORY ? r : reader_both(r, take_spec(reader, node, workers));
 }
 
-/* Whether it goes with the kinds that there are. */
+/* Checks against the available kinds. */
 
 struct checking {
     struct cli_reader reader;
@@ -289,11 +283,12 @@ static int fail_kind(struct checking *checking, const struct det_datum *node, co
 
     for (; checking->kinds[count - 1] && count < KINDS_MAX; count++)
         names[count] = checking->kinds[count - 1]->name;
+    det_assert(count <= KINDS_MAX);
     return reader_fail_near(
         &checking->reader, node, name, names, count, "there is no kind of worker '%s'", name);
 }
 
-/* Children of one parent come in the order of the file, so each is behind the last one. */
+/* Children of one parent are in the order of the file, so each follows the previous one. */
 static const struct det_datum *find_node(
     struct checking *checking, const struct det_spec_child *child)
 {
@@ -348,6 +343,7 @@ static int check_child(struct checking *checking, uint32_t index)
     uint64_t states;
     int r = 0;
 
+    det_assert(is_top || child->parent < index);
     all = checking->spec.children;
     checking->nodes[index] = node;
     kind_node = det_datum_get(node, "kind");
@@ -376,7 +372,7 @@ static int check_children(struct checking *checking)
         DET_NEW_ARRAY(checking->allocator, (size_t)count + 1, const struct det_datum *);
     if (!checking->scopes || !checking->nodes || !checking->last)
         r = reader_no_memory(&checking->reader, checking->workers->node);
-    for (; done < count && reader_goes_on(&checking->reader, r); done++)
+    for (; done < count && reader_can_continue(&checking->reader, r); done++)
         r = reader_both(r, check_child(checking, done));
     for (uint32_t i = 0; i < done; i++)
         det_scope_values_deinit(&checking->scopes[i]);

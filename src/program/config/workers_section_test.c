@@ -10,7 +10,7 @@
 
 #define WORKERS "version: 1\nworkers:\n"
 
-static void what_is_said_is_there(void **state)
+static void workers_section_keys_are_read(void **state)
 {
     const struct config_workers *workers;
     struct project project;
@@ -57,7 +57,7 @@ static void what_is_said_is_there(void **state)
     close_project(&project);
 }
 
-static void little_is_enough(void **state)
+static void minimal_workers_section_is_accepted(void **state)
 {
     static const char *const texts[] = { WORKERS "  name: x\n", "version: 1\nworkers: {}\n",
                                          WORKERS "  children: []\n",
@@ -95,7 +95,7 @@ static void a_hundred_thousand_workers_are_taken(void **state)
     det_buffer_deinit(&text);
 }
 
-static void what_is_wrong_is_told_where_it_is(void **state)
+static void workers_section_problems_have_their_place(void **state)
 {
     static const struct {
         const char *text;
@@ -115,7 +115,7 @@ static void what_is_wrong_is_told_where_it_is(void **state)
         { WORKERS "  modules: {path: a.so, isolate: jail}\n", 3, 34, "'process' or 'none'" },
         { WORKERS "  modules: ['']\n", 3, 13, "'modules'" },
         { WORKERS "  limits: {tick: 10s}\n", 3, 11, "tick must be at most observe_every" },
-        { WORKERS "  limits: {tick: fast}\n", 3, 18, "this is a time" },
+        { WORKERS "  limits: {tick: fast}\n", 3, 18, "expected a time" },
         { WORKERS "  limits: {tck: 1s}\n", 3, 12, "did you mean 'tick'?" },
         { WORKERS "  limits: {heartbeat: 0}\n", 3, 23, "'heartbeat' is 1 to" },
         { WORKERS "  limits: {action_threads: 5000}\n", 3, 28, "action_threads" },
@@ -125,9 +125,9 @@ static void what_is_wrong_is_told_where_it_is(void **state)
         { WORKERS "  children:\n    - kind: noop\n", 4, 7, "name" },
         { WORKERS "  children:\n    - name: a\n", 4, 7, "kind" },
         { WORKERS "  children:\n    - name: a\n      kind: noop\n      kidn: 3\n", 6, 7, "kind" },
-        { WORKERS "  children:\n    - name: a/b\n      kind: noop\n", 4, 13, "name is made of" },
+        { WORKERS "  children:\n    - name: a/b\n      kind: noop\n", 4, 13, "name has 1 to" },
         { WORKERS "  children:\n    - {name: a, kind: noop}\n    - {name: a, kind: noop}\n", 5, 14,
-          "taken" },
+          "used by" },
         { WORKERS "  children:\n    - name: a\n      kind: noop\n      children:\n"
                   "        - name: b\n          kind: noop\n          disabled: perhaps\n",
           9, 21, "disabled" },
@@ -147,7 +147,7 @@ static int check(struct project *project)
         &project->config.workers, det_kinds_all(), NULL, &project->problems);
 }
 
-static void kinds_states_and_configs_are_judged(void **state)
+static void invalid_kinds_states_and_configs_are_reported(void **state)
 {
     static const struct {
         const char *text;
@@ -189,7 +189,7 @@ static void kinds_states_and_configs_are_judged(void **state)
     }
 }
 
-static void all_that_is_wrong_is_told(void **state)
+static void all_problems_are_reported(void **state)
 {
     struct project project;
 
@@ -218,7 +218,7 @@ static int open_and_check(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void a_want_of_memory_is_told(void **state)
+static void workers_section_survives_every_failed_allocation(void **state)
 {
     (void)state;
     det_test_each_failure(open_and_check, NULL);
@@ -227,13 +227,13 @@ static void a_want_of_memory_is_told(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_said_is_there),
-        cmocka_unit_test(little_is_enough),
+        cmocka_unit_test(workers_section_keys_are_read),
+        cmocka_unit_test(minimal_workers_section_is_accepted),
         cmocka_unit_test(a_hundred_thousand_workers_are_taken),
-        cmocka_unit_test(what_is_wrong_is_told_where_it_is),
-        cmocka_unit_test(kinds_states_and_configs_are_judged),
-        cmocka_unit_test(all_that_is_wrong_is_told),
-        cmocka_unit_test(a_want_of_memory_is_told),
+        cmocka_unit_test(workers_section_problems_have_their_place),
+        cmocka_unit_test(invalid_kinds_states_and_configs_are_reported),
+        cmocka_unit_test(all_problems_are_reported),
+        cmocka_unit_test(workers_section_survives_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* audit.c - a ring of deeds between those who see them and the one who writes them down. */
+/* audit.c - a ring of audit records between the threads that add them and the loop that logs
+ * them. */
 #include "daemon/audit.h"
 
 #include "base/memory.h"
@@ -13,17 +14,17 @@
 
 struct audit {
     struct audit_options options;
-    struct det_mutex *mutex; /* over what follows */
-    struct audit_deed deeds[RING];
+    struct det_mutex *mutex; /* protects the members below */
+    struct audit_action actions[RING];
     size_t first, count;
-    uint64_t not_told;
-    det_time paid; /* monotonic: until when refusals are paid for */
+    uint64_t not_reported;
+    det_time paid; /* monotonic: end of the rate already used by refusals */
     bool is_woken;
 };
 
 const char *audit_outcome_name(enum audit_outcome outcome)
 {
-    static const char *const names[] = { "done", "failed", "refused", "unknown", "trouble" };
+    static const char *const names[] = { "done", "failed", "refused", "unknown", "incident" };
 
     return names[outcome];
 }
@@ -49,18 +50,18 @@ void audit_close(struct audit *audit)
 {
     if (!audit)
         return;
-    audit_tell(audit);
+    audit_report(audit);
     det_mutex_close(audit->options.world, audit->mutex);
     DET_DELETE(audit->options.allocator, audit);
 }
 
-static bool is_too_much(struct audit *audit, const struct audit_deed *deed)
+static bool is_too_much(struct audit *audit, const struct audit_action *action)
 {
     det_time now, paid;
 
     if (audit->count == RING)
         return true;
-    if (deed->outcome != AUDIT_REFUSED)
+    if (action->outcome != AUDIT_REFUSED)
         return false;
     now = det_world_now(audit->options.world, DET_CLOCK_MONOTONIC);
     paid = (audit->paid > now ? audit->paid : now) + REFUSAL_EVERY;
@@ -70,42 +71,42 @@ static bool is_too_much(struct audit *audit, const struct audit_deed *deed)
     return false;
 }
 
-static void put(struct audit *audit, const struct audit_deed *deed)
+static void put_record(struct audit *audit, const struct audit_action *action)
 {
-    struct audit_deed *place = &audit->deeds[(audit->first + audit->count++) % RING];
+    struct audit_action *place = &audit->actions[(audit->first + audit->count++) % RING];
 
-    *place = *deed;
-    place->not_told = audit->not_told;
-    audit->not_told = 0;
+    *place = *action;
+    place->not_reported = audit->not_reported;
+    audit->not_reported = 0;
 }
 
-void audit_add(struct audit *audit, const struct audit_deed *deed)
+void audit_add(struct audit *audit, const struct audit_action *action)
 {
-    bool shall_wake = false;
+    bool wake_wanted = false;
 
     if (!audit)
         return;
     det_mutex_lock(audit->options.world, audit->mutex);
-    if (is_too_much(audit, deed)) {
-        audit->not_told++;
+    if (is_too_much(audit, action)) {
+        audit->not_reported++;
     } else {
-        put(audit, deed);
-        shall_wake = !audit->is_woken;
+        put_record(audit, action);
+        wake_wanted = !audit->is_woken;
         audit->is_woken = true;
     }
     det_mutex_unlock(audit->options.world, audit->mutex);
-    if (shall_wake)
+    if (wake_wanted)
         audit->options.wake(audit->options.user);
 }
 
-static bool take(struct audit *audit, struct audit_deed *ret)
+static bool take_record(struct audit *audit, struct audit_action *ret)
 {
     bool is_there;
 
     det_mutex_lock(audit->options.world, audit->mutex);
     is_there = audit->count > 0;
     if (is_there) {
-        *ret = audit->deeds[audit->first];
+        *ret = audit->actions[audit->first];
         audit->first = (audit->first + 1) % RING;
         audit->count--;
     }
@@ -114,10 +115,10 @@ static bool take(struct audit *audit, struct audit_deed *ret)
     return is_there;
 }
 
-void audit_tell(struct audit *audit)
+void audit_report(struct audit *audit)
 {
-    struct audit_deed deed;
+    struct audit_action action;
 
-    while (audit && take(audit, &deed))
-        audit->options.say(audit->options.user, &deed);
+    while (audit && take_record(audit, &action))
+        audit->options.report(audit->options.user, &action);
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* audit.h - who did what to a running detent, on its way to the log.
+/* audit.h - records changes of a running detent, and the clients that made them, for the log.
  *
- *     http thread, pool, loop of `up` --audit_add--> ring --audit_tell, on the loop--> say()
+ *     http thread, pool, loop of `up` --audit_add--> ring --audit_report, on the loop--> report()
  *                                          |
- *                                          +--> a refusal too many: counted, and told with the next
+ *                                          +--> dropped: counted, reported with the next record
  *
  * Invariants
- *   1. No secret is in a deed: ids of tokens, names and patterns of paths; never a body or a query.
- *   2. Whoever is refused cannot fill a disk: REFUSALS_AT_ONCE refusals, and then one a second.
- *   3. Nobody waits: what does not fit is counted, and the count is told. */
+ *   1. A record has no secrets: ids of tokens, names and patterns of paths; no body and no query.
+ *   2. Refused clients cannot fill the disk: a burst of REFUSALS_AT_ONCE, then one per second.
+ *   3. audit_add() does not block: a record that does not fit is counted, and the count
+ *      reported. */
 #ifndef DET_DAEMON_AUDIT_H
 #define DET_DAEMON_AUDIT_H
 
@@ -21,26 +22,26 @@
 #define AUDIT_WHAT    320
 #define AUDIT_PEER    64
 #define AUDIT_SUBJECT 128
-#define AUDIT_NOBODY  (-1) /* instead of a user */
+#define AUDIT_NOBODY  (-1) /* no user id */
 
 enum audit_outcome {
     AUDIT_DONE,
     AUDIT_FAILED,
     AUDIT_REFUSED,
-    AUDIT_UNKNOWN, /* who asked went away before it was known */
-    AUDIT_TROUBLE, /* nobody's deed, but what everybody should know */
+    AUDIT_UNKNOWN,  /* the client disconnected before the outcome was known */
+    AUDIT_INCIDENT, /* an incident without an actor, such as an invalid file of tokens */
 };
 
-struct audit_deed {
+struct audit_action {
     char what[AUDIT_WHAT];          /* "POST /v1/tasks/ticker/stop", "stop ticker" */
     char peer[AUDIT_PEER];          /* "127.0.0.1:41000", "unix", "socket", "signal" */
-    char token[TOKENS_ID_SIZE + 1]; /* its id; "": without one */
-    char subject[AUDIT_SUBJECT];    /* of the client's certificate; "": without one */
-    int64_t user;                   /* over a unix socket, or of a signal; or AUDIT_NOBODY */
+    char token[TOKENS_ID_SIZE + 1]; /* id of the token; "": none */
+    char subject[AUDIT_SUBJECT];    /* subject of the client certificate; "": none */
+    int64_t user;                   /* uid of a unix socket or signal; else AUDIT_NOBODY */
     enum audit_outcome outcome;
-    unsigned status;   /* of HTTP; 0: it was something else */
-    const char *code;  /* the name of the error, which stays; NULL: there is none */
-    uint64_t not_told; /* refusals, and deeds, before this one */
+    unsigned status;       /* of HTTP; 0: not an HTTP request */
+    const char *code;      /* static name of the error; NULL: none */
+    uint64_t not_reported; /* records dropped before this one */
 };
 
 struct audit;
@@ -48,19 +49,19 @@ struct audit;
 struct audit_options {
     const struct det_allocator *allocator;
     struct det_world *world;
-    /* There is something to tell. From any thread, and at most once until audit_tell(). */
+    /* Records are waiting. Any thread; called at most once until audit_report(). */
     void (*wake)(void *user);
-    void (*say)(void *user, const struct audit_deed *deed);
+    void (*report)(void *user, const struct audit_action *action);
     void *user;
 };
 
 DET_MUST_CHECK int audit_open(const struct audit_options *options, struct audit **ret);
-/* Tells what waits, and takes NULL. */
+/* Reports pending records; NULL does nothing. */
 void audit_close(struct audit *audit);
-/* From any thread; takes NULL. */
-void audit_add(struct audit *audit, const struct audit_deed *deed);
-/* Says all that waits. Of one thread. */
-void audit_tell(struct audit *audit);
+/* Any thread; NULL does nothing. */
+void audit_add(struct audit *audit, const struct audit_action *action);
+/* Passes all pending records to report() of the options. Only one thread may call it. */
+void audit_report(struct audit *audit);
 /* "done", "failed", ... */
 const char *audit_outcome_name(enum audit_outcome outcome);
 

@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* audit_log.c - what is told of those who act on a running detent: a line of the log each, with the
- * component "audit" (docs/observability.md). Who watches tasks at a terminal sees what comes of
- * it, and is told nothing. */
+/* audit_log.c - writes audit records as log lines of the component "audit" (docs/observability.md).
+ * Without a log, `serve` prints them and `up` does not: its user sees the effect. */
 #include <detent/driver/loop.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "daemon/daemon.h"
 #include "daemon/telemetry.h"
-#include "daemon/verbs.h"
 #include "task/bus.h"
 
-static void run_tell(void *argument)
+struct up_audit {
+    struct audit *ring; /* NULL: closed */
+    struct det_post post;
+};
+
+static void run_report(void *argument)
 {
     struct up *up = argument;
 
-    audit_tell(up->audit);
+    audit_report(up_audit(up)->ring);
 }
 
-static void wake(void *user)
+static void wake_loop(void *user)
 {
     struct up *up = user;
 
-    up->audit_post = (struct det_post){ .run = run_tell, .argument = up };
-    det_loop_post(up->loop, &up->audit_post);
+    up_audit(up)->post = (struct det_post){ .run = run_report, .argument = up };
+    det_loop_post(up_loop(up), &up_audit(up)->post);
 }
 
 static const char *or_none(const char *text)
@@ -31,130 +36,155 @@ static const char *or_none(const char *text)
     return *text ? text : NULL;
 }
 
-static void write_line(struct up *up, const struct audit_deed *deed)
+static void write_line(struct up *up, const struct audit_action *action)
 {
-    enum det_log_level level = deed->outcome == AUDIT_DONE ? DET_LOG_INFO : DET_LOG_WARNING;
+    enum det_log_level level = action->outcome == AUDIT_DONE ? DET_LOG_INFO : DET_LOG_WARNING;
     struct det_log_line line;
 
-    det_log_line_begin(up->log, &line, level, "audit", "%s", deed->what);
-    det_log_line_text(&line, "outcome", audit_outcome_name(deed->outcome));
-    if (deed->status)
-        det_log_line_number(&line, "status", deed->status);
-    det_log_line_text(&line, "code", deed->code);
-    det_log_line_text(&line, "token", or_none(deed->token));
-    det_log_line_text(&line, "subject", or_none(deed->subject));
-    if (deed->user != AUDIT_NOBODY)
-        det_log_line_number(&line, "uid", deed->user);
-    det_log_line_text(&line, "peer", or_none(deed->peer));
-    if (deed->not_told)
-        det_log_line_number(&line, "not_told", (int64_t)deed->not_told);
+    det_log_line_begin(up_logger(up), &line, level, "audit", "%s", action->what);
+    det_log_line_text(&line, "outcome", audit_outcome_name(action->outcome));
+    if (action->status)
+        det_log_line_number(&line, "status", action->status);
+    det_log_line_text(&line, "code", action->code);
+    det_log_line_text(&line, "token", or_none(action->token));
+    det_log_line_text(&line, "subject", or_none(action->subject));
+    if (action->user != AUDIT_NOBODY)
+        det_log_line_number(&line, "uid", action->user);
+    det_log_line_text(&line, "peer", or_none(action->peer));
+    if (action->not_reported)
+        det_log_line_number(&line, "omitted", (int64_t)action->not_reported);
     det_log_line_end(&line);
 }
 
 /* "stop ticker: done, by token k3v9x2ap from 127.0.0.1:41000" */
-static void put_words(const struct audit_deed *deed, char target[DET_TASK_REASON_MAX + 1])
+static void put_words(const struct audit_action *action, char target[DET_TASK_REASON_MAX + 1])
 {
-    char who[AUDIT_SUBJECT + 16] = "nobody we know";
+    char who[AUDIT_SUBJECT + 16] = "unknown";
 
-    if (*deed->token)
-        snprintf(who, sizeof who, "token %s", deed->token);
-    else if (deed->user != AUDIT_NOBODY)
-        snprintf(who, sizeof who, "user %lld", (long long)deed->user);
-    else if (*deed->subject)
-        snprintf(who, sizeof who, "%s", deed->subject);
-    if (*deed->peer)
+    if (*action->token)
+        snprintf(who, sizeof who, "token %s", action->token);
+    else if (action->user != AUDIT_NOBODY)
+        snprintf(who, sizeof who, "user %lld", (long long)action->user);
+    else if (*action->subject)
+        snprintf(who, sizeof who, "%s", action->subject);
+    if (*action->peer)
         snprintf(
-            target, DET_TASK_REASON_MAX + 1, "%.80s: %.8s, by %.40s from %.47s", deed->what,
-            audit_outcome_name(deed->outcome), who, deed->peer);
+            target, DET_TASK_REASON_MAX + 1, "%.80s: %.8s, by %.40s from %.47s", action->what,
+            audit_outcome_name(action->outcome), who, action->peer);
     else
-        snprintf(target, DET_TASK_REASON_MAX + 1, "%.190s", deed->what);
+        snprintf(target, DET_TASK_REASON_MAX + 1, "%.190s", action->what);
 }
 
-/* The journal of tasks has it, and whoever follows what happens to them. Who is refused has done
- * nothing. */
-static void publish(struct up *up, const struct audit_deed *deed)
+/* Publishes the record on the bus, and so in the journal. A refused request had no effect, and is
+ * not published. */
+static void publish_record(struct up *up, const struct audit_action *action)
 {
     struct det_task_event event = {
         .kind = DET_TASK_EVENT_ORDERED,
-        .at = det_world_now(up->cli->world, DET_CLOCK_WALL),
+        .at = det_world_now(up_cli(up)->world, DET_CLOCK_WALL),
     };
 
-    if (!up->tasks || deed->outcome == AUDIT_REFUSED)
+    if (!up_tasks_supervisor(up) || action->outcome == AUDIT_REFUSED)
         return;
-    put_words(deed, event.reason);
-    det_bus_publish(det_tasks_bus(up->tasks), &event);
+    put_words(action, event.reason);
+    det_bus_publish(det_tasks_bus(up_tasks_supervisor(up)), &event);
 }
 
-static void say_plainly(struct up *up, const struct audit_deed *deed)
+static void print_record(struct up *up, const struct audit_action *action)
 {
     char text[DET_TASK_REASON_MAX + 1];
 
-    put_words(deed, text);
+    put_words(action, text);
     up_note(up, UP_NAME, "%s", text);
 }
 
-static void say(void *user, const struct audit_deed *deed)
+static void report_record(void *user, const struct audit_action *action)
 {
     struct up *up = user;
 
-    if (deed->outcome != AUDIT_TROUBLE)
-        publish(up, deed);
-    if (deed->outcome == AUDIT_TROUBLE)
-        up_note_failure(up, UP_NAME, "%s", deed->what);
-    else if (up->log)
-        write_line(up, deed);
-    else if (up->options->is_serving && !up->cli->is_json)
-        say_plainly(up, deed);
+    if (action->outcome != AUDIT_INCIDENT)
+        publish_record(up, action);
+    if (action->outcome == AUDIT_INCIDENT)
+        up_note_failure(up, UP_NAME, "%s", action->what);
+    else if (up_logger(up))
+        write_line(up, action);
+    else if (up_options(up)->is_serving && !up_cli(up)->is_json)
+        print_record(up, action);
 }
 
 int up_audit_open(struct up *up)
 {
     const struct audit_options options = {
-        .allocator = up->cli->allocator,
-        .world = up->cli->world,
-        .wake = wake,
-        .say = say,
+        .allocator = up_allocator(up),
+        .world = up_cli(up)->world,
+        .wake = wake_loop,
+        .report = report_record,
         .user = up,
     };
+    struct up_audit *audit = DET_NEW(options.allocator, struct up_audit);
+    int r;
 
-    return audit_open(&options, &up->audit);
+    if (!audit)
+        return DET_ERR_NO_MEMORY;
+    r = audit_open(&options, &audit->ring);
+    if (r < 0)
+        DET_DELETE(options.allocator, audit);
+    else
+        up_set_audit(up, audit);
+    return r;
 }
 
 void up_audit_close(struct up *up)
 {
-    audit_close(up->audit);
-    up->audit = NULL;
+    if (!up_audit(up))
+        return;
+    audit_close(up_audit(up)->ring);
+    up_audit(up)->ring = NULL;
+}
+
+void up_audit_free(struct up *up)
+{
+    if (up_audit(up))
+        DET_DELETE(up_allocator(up), up_audit(up));
+    up_set_audit(up, NULL);
+}
+
+void up_audit_add(struct up *up, const struct audit_action *action)
+{
+    if (up_audit(up))
+        audit_add(up_audit(up)->ring, action);
 }
 
 void up_audit_signal(struct up *up, const char *what, int64_t uid)
 {
-    struct audit_deed deed = { .peer = "signal", .user = uid };
+    struct audit_action action = { .peer = "signal", .user = uid };
 
-    snprintf(deed.what, sizeof deed.what, "%s", what);
-    audit_add(up->audit, &deed);
+    snprintf(action.what, sizeof action.what, "%s", what);
+    up_audit_add(up, &action);
 }
 
-/* Tokens, from whichever thread has looked at their file. */
+/* Changes of tokens, from the thread that has read their file. */
 
 void up_tokens_changed(void *user, const struct token *token, bool is_new)
 {
     struct up *up = user;
-    struct audit_deed deed = { .user = AUDIT_NOBODY };
+    struct audit_action action = { .user = AUDIT_NOBODY };
 
     snprintf(
-        deed.what, sizeof deed.what, "token %s (%s) is %s", token->id, token->name,
+        action.what, sizeof action.what, "token %s (%s) is %s", token->id, token->name,
         is_new ? "new" : "gone");
-    audit_add(up->audit, &deed);
+    up_audit_add(up, &action);
 }
 
-void up_tokens_trouble(void *user, const char *text, bool is_closed)
+void up_tokens_problem(void *user, const char *text, bool is_closed)
 {
     struct up *up = user;
-    struct audit_deed deed = { .outcome = AUDIT_TROUBLE, .user = AUDIT_NOBODY };
+    struct audit_action action = { .outcome = AUDIT_INCIDENT, .user = AUDIT_NOBODY };
 
     snprintf(
-        deed.what, sizeof deed.what, "%s%s",
-        is_closed ? "no token counts until this is right: " : "new tokens do not count yet: ",
+        action.what, sizeof action.what, "%s%s",
+        is_closed ? "all tokens are rejected until this is fixed: "
+                  : "new tokens are not accepted yet: ",
         text);
-    audit_add(up->audit, &deed);
+    up_audit_add(up, &action);
 }

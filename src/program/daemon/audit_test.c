@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* audit_test.c - deeds are told in order, and refusals not more often than they may. */
+/* audit_test.c - records are reported in order, and refusals at a limited rate. */
 #include "daemon/audit.h"
 
 #include <stdio.h>
@@ -14,8 +14,8 @@
 struct fixture {
     struct det_sim *sim;
     struct audit *audit;
-    unsigned woken, said;
-    uint64_t not_told;
+    unsigned woken, printed;
+    uint64_t not_reported;
     char last[AUDIT_WHAT];
 };
 
@@ -26,19 +26,19 @@ static void wake(void *user)
     fixture->woken++;
 }
 
-static void say(void *user, const struct audit_deed *deed)
+static void report(void *user, const struct audit_action *action)
 {
     struct fixture *fixture = user;
 
-    fixture->said++;
-    fixture->not_told += deed->not_told;
-    memcpy(fixture->last, deed->what, sizeof fixture->last);
+    fixture->printed++;
+    fixture->not_reported += action->not_reported;
+    memcpy(fixture->last, action->what, sizeof fixture->last);
 }
 
 static struct audit_options options_of(struct fixture *fixture)
 {
     return (struct audit_options){
-        .world = det_sim_world(fixture->sim), .wake = wake, .say = say, .user = fixture
+        .world = det_sim_world(fixture->sim), .wake = wake, .report = report, .user = fixture
     };
 }
 
@@ -66,69 +66,69 @@ static int tear_down(void **state)
 
 static void add(struct fixture *fixture, enum audit_outcome outcome, unsigned count)
 {
-    struct audit_deed deed = { .outcome = outcome };
+    struct audit_action action = { .outcome = outcome };
 
     for (unsigned i = 0; i < count; i++) {
-        snprintf(deed.what, sizeof deed.what, "%s %u", audit_outcome_name(outcome), i);
-        audit_add(fixture->audit, &deed);
+        snprintf(action.what, sizeof action.what, "%s %u", audit_outcome_name(outcome), i);
+        audit_add(fixture->audit, &action);
     }
 }
 
-static void deeds_are_told_in_order_and_one_wakes(void **state)
+static void records_are_reported_in_order_with_one_wakeup(void **state)
 {
     struct fixture *fixture = *state;
 
     add(fixture, AUDIT_DONE, 3);
     assert_int_equal(fixture->woken, 1);
-    assert_int_equal(fixture->said, 0);
-    audit_tell(fixture->audit);
-    assert_int_equal(fixture->said, 3);
+    assert_int_equal(fixture->printed, 0);
+    audit_report(fixture->audit);
+    assert_int_equal(fixture->printed, 3);
     assert_string_equal(fixture->last, "done 2");
     add(fixture, AUDIT_FAILED, 1);
     assert_int_equal(fixture->woken, 2);
-    audit_tell(fixture->audit);
+    audit_report(fixture->audit);
     assert_string_equal(fixture->last, "failed 0");
-    assert_int_equal(fixture->not_told, 0);
+    assert_int_equal(fixture->not_reported, 0);
 }
 
-static void who_is_refused_cannot_fill_a_disk(void **state)
+static void refusals_are_logged_at_a_limited_rate(void **state)
 {
     struct fixture *fixture = *state;
 
     for (int second = 0; second < 100; second++) {
         add(fixture, AUDIT_REFUSED, 1000);
-        audit_tell(fixture->audit);
+        audit_report(fixture->audit);
         assert_int_equal(det_sim_advance(fixture->sim, DET_SECOND), 0);
     }
-    /* 20 at once, and then one a second; the others are counted. */
-    assert_int_equal(fixture->said, 119);
+    /* A burst of 20, then one a second; the others are counted. */
+    assert_int_equal(fixture->printed, 119);
     add(fixture, AUDIT_DONE, 1);
-    audit_tell(fixture->audit);
-    assert_int_equal(fixture->said + fixture->not_told, 100001);
+    audit_report(fixture->audit);
+    assert_int_equal(fixture->printed + fixture->not_reported, 100001);
     assert_string_equal(fixture->last, "done 0");
 }
 
-static void what_does_not_fit_is_counted(void **state)
+static void everything_over_the_capacity_is_counted(void **state)
 {
     struct fixture *fixture = *state;
 
     add(fixture, AUDIT_DONE, 1000);
-    audit_tell(fixture->audit);
-    assert_true(fixture->said >= 100 && fixture->said < 1000);
+    audit_report(fixture->audit);
+    assert_true(fixture->printed >= 100 && fixture->printed < 1000);
     add(fixture, AUDIT_DONE, 1);
-    audit_tell(fixture->audit);
-    assert_int_equal(fixture->said + fixture->not_told, 1001);
+    audit_report(fixture->audit);
+    assert_int_equal(fixture->printed + fixture->not_reported, 1001);
 }
 
-static void what_waits_is_told_at_the_end(void **state)
+static void pending_records_are_reported_on_close(void **state)
 {
     struct fixture *fixture = *state;
 
     add(fixture, AUDIT_DONE, 2);
     audit_close(fixture->audit);
     fixture->audit = NULL;
-    assert_int_equal(fixture->said, 2);
-    audit_add(NULL, &(struct audit_deed){ .what = "" });
+    assert_int_equal(fixture->printed, 2);
+    audit_add(NULL, &(struct audit_action){ .what = "" });
 }
 
 static int live(struct det_test_memory *memory, void *argument)
@@ -144,7 +144,7 @@ static int live(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void every_lack_of_memory_is_survived(void **state)
+static void every_failed_allocation_is_survived(void **state)
 {
     det_test_each_failure(live, *state);
 }
@@ -154,9 +154,11 @@ static void every_lack_of_memory_is_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(deeds_are_told_in_order_and_one_wakes), TEST(who_is_refused_cannot_fill_a_disk),
-        TEST(what_does_not_fit_is_counted),          TEST(what_waits_is_told_at_the_end),
-        TEST(every_lack_of_memory_is_survived),
+        TEST(records_are_reported_in_order_with_one_wakeup),
+        TEST(refusals_are_logged_at_a_limited_rate),
+        TEST(everything_over_the_capacity_is_counted),
+        TEST(pending_records_are_reported_on_close),
+        TEST(every_failed_allocation_is_survived),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* commit_steps.c - the steps that a call commits on its own thread. */
+/* commit_steps.c - collects the steps that a call commits on its own thread. */
 #include <string.h>
 
 #include "base/assert.h"
 #include "daemon/machines.h"
 
-/* Of the call that this thread carries out; NULL: nobody wants them. */
+/* Steps of the call that runs on this thread; NULL: not collected. */
 static _Thread_local struct up_steps *current;
 
 void up_steps_begin(struct up_steps *steps)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* up.c - opens the parts of a detent.yaml, turns the loop until they are done or told to stop, and
- * closes them. */
+/* daemon.c - opens the parts of a run, turns the loop until they are done or a stop is requested,
+ * and closes them. */
 #include <detent/driver/loop.h>
 
 #include "daemon/daemon.h"
@@ -18,15 +18,16 @@
 #include "base/text.h"
 #include "daemon/descriptor_budget.h"
 #include "daemon/machines.h"
+#include "daemon/project_internal.h"
+#include "daemon/reload.h"
+#include "daemon/run.h"
+#include "daemon/slots.h"
 #include "daemon/telemetry.h"
 #include "daemon/workers.h"
 #include "os/os.h"
 #include "terminal/input.h"
 
-/* From the wish to stop to the first word on who is still there, and from one to the next. */
-#define PATIENCE_FIRST (2 * DET_SECOND)
-#define PATIENCE_EVERY (5 * DET_SECOND)
-/* How long what is closed may wait for a store that is away. */
+/* Limit of a wait for an unreachable store while parts are closed. */
 #define STORE_SPAN (5 * DET_SECOND)
 
 #define COUNTS_MAX 160
@@ -38,187 +39,108 @@ const char *up_address(const struct up *up)
     return front ? front->address(up) : NULL;
 }
 
-void up_set_state(struct up *up, enum up_state state)
+/* The handler of the events of life.fsm. */
+
+static void stop_parts(struct up *up, const char *why)
 {
-    det_assert(state >= up->state);
-    up->state = state;
-}
-
-/* Stopping. */
-
-static void arm_patience(struct up *up, det_time span)
-{
-    /* Without memory nobody is told; the grace of the tasks does not depend on it. */
-    (void)!det_loop_timer_set(up->loop, &up->patience, det_loop_now(up->loop) + span);
-}
-
-static void on_patience(void *argument)
-{
-    struct up *up = argument;
-    det_time left;
-
-    if (up->state != UP_STOPPING)
-        return;
-    up_note_stopping(up);
-    left = up->stop_at + up_grace(up) - det_loop_now(up->loop);
-    /* Tasks see to their own. */
-    if (left <= 0)
-        up_workers_stop(up);
-    arm_patience(up, left > 0 && left < PATIENCE_EVERY ? left : PATIENCE_EVERY);
-}
-
-void up_begin_stop(struct up *up)
-{
-    up_set_state(up, UP_STOPPING);
-    up->stop_at = det_loop_now(up->loop);
+    if (why)
+        up_note(up, UP_NAME, "%s: stopping all tasks; repeat to kill them", why);
     up_deadline_arm(up);
-    arm_patience(up, PATIENCE_FIRST);
-    serve_notify_tell(&up->notify, "STOPPING=1\nSTATUS=stops");
-    /* Who comes now is refused, and need not wait for our end. */
-    serve_sockets_close(&up->sockets);
+    serve_notify_send(&up->notify, "STOPPING=1\nSTATUS=stops");
+    /* New clients are refused at once instead of waiting for the end of the process. */
+    up_run_sockets_refuse(up);
     up_machines_stop(up);
     up_workers_stop(up);
-    det_tasks_begin_shutdown(up->tasks);
+    det_tasks_begin_shutdown(up_tasks_supervisor(up));
 }
 
-void up_stop(struct up *up, const char *why)
+static void force_parts(struct up *up, const char *why)
 {
-    if (up->state == UP_OVER)
-        return;
-    if (up->state < UP_STOPPING) {
-        up_note(up, UP_NAME, "%s: stops all tasks; once more to force it", why);
-        up_begin_stop(up);
-        return;
-    }
-    if (det_loop_now(up->loop) - up->stop_at < UP_SAME_WISH)
-        return;
-    up_note(up, UP_NAME, "%s again: kills what is left", why);
-    det_tasks_force(up->tasks);
+    up_note(up, UP_NAME, "%s again: killing all remaining tasks", why);
+    det_tasks_force(up_tasks_supervisor(up));
     up_workers_stop(up);
 }
+
+static bool are_parts_empty(const struct up *up)
+{
+    return up_tasks_are_over(up) && up_workers_are_over(up);
+}
+
+/* The supervisor of tasks enforces the grace of tasks itself. */
+static void report_stop(struct up *up, bool is_late)
+{
+    up_note_stopping(up);
+    if (is_late)
+        up_workers_stop(up);
+}
+
+const struct up_life_handler up_daemon_life = {
+    .stop = stop_parts,
+    .force = force_parts,
+    .is_empty = are_parts_empty,
+    .grace = up_grace,
+    .report_stop = report_stop,
+    .report_idle = up_report_idle,
+};
 
 int up_drain(struct up *up)
 {
-    if (up->state == UP_RUNNING)
-        up_set_state(up, UP_DRAINING);
-    up_durable_drain(up);
+    up_set_draining(up);
+    up_slots_drain(up);
     return up_drain_all(up);
 }
 
-/* What the tasks tell. */
-
-static void on_line(void *user, const struct det_line *line)
-{
-    struct up *up = user;
-    det_time at = det_world_now(up->cli->world, DET_CLOCK_WALL);
-
-    up_lines_add(&up->lines, line, at);
-    up_log_files_line(up, line, at);
-    if (!serve_log_is_told(up, DET_LOG_INFO))
-        ;
-    else if (up->log)
-        serve_log_line(up, line);
-    else if (up_output_has_room(&up->output))
-        prefix_line(&up->prefix, line, at);
-}
-
-static void on_end(void *user, const struct det_task_end *end)
-{
-    up_known_ended(user, end);
-    up_waits_ended(user, end);
-}
-
-static void on_empty(void *user)
-{
-    struct up *up = user;
-
-    up->is_empty = true;
-}
-
-/* Opening, in the order of closing from behind. */
-
-static int open_tasks(struct up *up, struct det_error *reterr)
-{
-    const struct config *config = &up->file.config;
-    struct det_tasks_options options = {
-        .allocator = up->cli->allocator,
-        .loop = up->loop,
-        .concurrent_max = config->limits.concurrent_max,
-        .tasks_max = config->limits.tasks_max,
-        .slot_depth_max = config->limits.slot_depth_max,
-        .grace = config->limits.grace,
-        .defaults = config->defaults,
-        .on_line = on_line,
-        .on_end = on_end,
-        .on_empty = on_empty,
-        .user = up,
-    };
-
-    return det_tasks_open(&options, &up->tasks, reterr);
-}
-
-static int open_journal(struct up *up, struct det_error *reterr)
-{
-    struct det_subscriber subscriber;
-    int r;
-
-    r = det_task_journal_open(
-        up->cli->world, up->options->journal, up->cli->allocator, &up->journal, reterr);
-    if (r < 0)
-        return r;
-    subscriber = det_task_journal_subscriber(up->journal);
-    return det_bus_subscribe(
-        det_tasks_bus(up->tasks), &subscriber, &up->journal_subscription, reterr);
-}
+/* Opening. close_parts() closes in reverse order. */
 
 static int open_parts(struct up *up, struct det_error *reterr)
 {
-    struct det_subscriber notes = up_notes_subscriber(up);
     int r;
 
     r = det_loop_open(up->cli->world, up->cli->allocator, &up->loop);
+    if (r == 0)
+        r = up_life_open(up, &up_daemon_life);
+    if (r == 0)
+        r = up_reload_open(up);
     if (r == 0)
         r = up_signals_open(up);
     if (r == 0)
         r = serve_notify_watch(&up->notify, up->loop);
     if (r == 0)
         r = up_audit_open(up);
+    if (r == 0)
+        r = up_store_watch_open(up);
     up_output_attach(&up->output, up->loop);
     if (r < 0)
-        return det_error_set(reterr, r, "cannot begin: %s", det_error_text(r));
-    r = socket_listen(up->project, &up->door, reterr);
+        return det_error_set(reterr, r, "cannot start: %s", det_error_text(r));
+    r = up_run_sockets_lock(up, reterr);
     if (r == 0)
         r = up_guard_start(up, reterr);
     if (r == 0)
-        r = open_tasks(up, reterr);
-    if (r == 0)
-        r = det_bus_subscribe(det_tasks_bus(up->tasks), &notes, &up->notes_subscription, reterr);
-    if (r == 0 && up->options->journal)
-        r = open_journal(up, reterr);
+        r = up_tasks_open(up, reterr);
     if (r == 0)
         r = up_observe_open(up, reterr);
     if (r == 0 && serve_log_open(up) < 0)
-        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    if (r == 0 && det_mutex_open(up->cli->world, &up->listener_lock) < 0)
-        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
+    if (r == 0 && det_mutex_open(up->cli->world, &up->front.listener_lock) < 0)
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     if (r == 0)
         r = up->options->front->prepare(up, reterr);
     if (r == 0)
         r = up_workers_open_store(up, reterr);
-    if (r == 0 && up->serves_machines)
+    if (r == 0 && up->project->serves_machines)
         r = up_machines_open(up, reterr);
     if (r == 0)
-        r = up_durable_open(up, reterr);
+        r = up_slots_open(up, reterr);
     if (r == 0)
         r = up_workers_open(up, reterr);
     if (r == 0 && up_store_watch(up) < 0)
-        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     if (r == 0)
         r = up->options->front->open(up, reterr);
     return r;
 }
 
-static void tell_hidden(struct up *up, bool is_last)
+static void report_hidden(struct up *up, bool is_last)
 {
     uint64_t hidden = up_output_take_hidden(&up->output, is_last);
 
@@ -238,54 +160,52 @@ static void close_parts(struct up *up)
     up_deadline_phase(up, "an action of a worker is still running");
     up_workers_close(up);
     up_deadline_phase(up, "durable slots and machines wait for the store, or an effect runs");
-    up_durable_close(up);
+    up_slots_close(up);
     up_machines_close(up);
     up_workers_close_store(up);
-    /* Who is told that all has stopped can rely on the place being free. */
-    if (up->door.descriptor >= 0)
-        socket_unlisten(&up->door);
+    /* First: a client that receives the end of the run may start the next run at once. */
+    up_run_sockets_unlock(up);
     up_waits_over(up);
     up_deadline_phase(
         up, "a client, the collector of spans or the reader of the output does not read");
     up->options->front->close(up);
     up->options->front->free(up);
-    serve_local_close(&up->local);
-    tokens_close(up->tokens);
-    if (up->listener_lock)
-        det_mutex_close(up->cli->world, up->listener_lock);
+    up_run_sockets_close_local(up);
+    if (up->front.listener_lock)
+        det_mutex_close(up->cli->world, up->front.listener_lock);
     up_audit_close(up);
-    det_tasks_close(up->tasks);
+    up_tasks_close(up);
     up_log_files_close(up);
-    det_task_journal_close(up->journal);
     if (up->loop) {
-        det_loop_timer_cancel(up->loop, &up->patience);
-        det_loop_timer_cancel(up->loop, &up->quiet);
-        det_loop_timer_cancel(up->loop, &up->store_look);
-        det_loop_timer_cancel(up->loop, &up->guard_tend);
+        up_store_watch_close(up);
         up_signals_close(up);
     }
-    tell_hidden(up, true);
-    /* The log counts what it drops. */
+    report_hidden(up, true);
+    /* Before the log is closed: it counts dropped lines in the metrics. */
     up_observe_close(up);
     serve_log_close(up);
     up_output_close(&up->output);
     serve_notify_close(&up->notify);
     up_signals_end(up);
+    up_life_close(up->life);
     det_loop_close(up->loop);
-    det_process_guard_close(up->guard);
+    up_reload_free(up->reload);
+    up_store_watch_free(up);
+    up_audit_free(up);
+    up_guard_close(up);
 }
 
 /* Running. */
 
-/* What there is most of to look at: tasks, else durable slots, else machines, else workers. */
-static void say_what_runs(const struct up *up)
+/* Counts the first kind of which there are any: tasks, durable slots, machines, workers. */
+static void print_what_runs(const struct up *up)
 {
     const struct {
         size_t count;
         const char *one, *many;
     } kinds[] = {
-        { up->selected_count, "task", "tasks" },
-        { up->durable_count, "durable slot", "durable slots" },
+        { up->project->selected_count, "task", "tasks" },
+        { up_durable_count(up), "durable slot", "durable slots" },
         { up_machines_count(up), "machine", "machines" },
         { up_workers_count(up), "worker", "workers" },
     };
@@ -293,118 +213,109 @@ static void say_what_runs(const struct up *up)
 
     while (i < 3 && kinds[i].count == 0)
         i++;
-    cli_say(
-        up->cli, "%s: %zu %s. Ctrl-C stops all.\n", up->file.path, kinds[i].count,
+    cli_print_error(
+        up->cli, "%s: %zu %s. Ctrl-C stops all.\n", up->project->file.path, kinds[i].count,
         kinds[i].count == 1 ? kinds[i].one : kinds[i].many);
 }
 
-/* A banner scrolls away: how to get the link again is part of it. */
-static void say_commands(struct up *up)
+/* The banner names `detent console`, which prints the link again. */
+static void print_commands(struct up *up)
 {
     const char *commands;
 
-    if (up->selected_count)
+    if (up->project->selected_count)
         commands = "detent tree, detent logs -f, detent restart NAME";
-    else if (up->workers && !up->machines && !up->durable_count)
+    else if (up_has_workers(up) && !up->machines && !up_durable_count(up))
         commands = "detent workers, detent desired ID, detent observed ID";
     else if (!up->machines)
         commands = "detent submit SLOT -- COMMAND, detent jobs";
     else
         commands = "detent start MACHINE ID, detent send ID EVENT, detent why ID";
-    cli_say(
+    cli_print_error(
         up->cli, "In another terminal: %s, %sdetent stop\n", commands,
         up_address(up) ? "detent console, " : "");
 }
 
-static void say_banner(struct up *up)
+static void print_banner(struct up *up)
 {
-    const struct config *config = &up->file.config;
+    const struct config *config = up_config(up);
 
     for (size_t i = 0; i < config->task_count; i++) {
-        if (up->is_selected[i])
-            prefix_learn(&up->prefix, config->tasks[i].spec.name);
+        if (up->project->is_selected[i])
+            prefix_learn(up_prefix(up), config->tasks[i].spec.name);
     }
     for (size_t i = 0; i < config->group_count; i++)
-        prefix_learn(&up->prefix, config->groups[i].spec.name);
-    prefix_learn(&up->prefix, UP_NAME);
+        prefix_learn(up_prefix(up), config->groups[i].spec.name);
+    prefix_learn(up_prefix(up), UP_NAME);
     up_descriptors_check(up);
-    if (up->options->is_quiet || up->cli->is_json || up->log)
+    if (up->options->is_quiet || up->cli->is_json || up_logger(up))
         return;
-    say_what_runs(up);
-    up_machines_say(up);
-    up->options->front->say(up);
-    say_commands(up);
+    print_what_runs(up);
+    up_machines_print(up);
+    up->options->front->print(up);
+    print_commands(up);
 }
 
 static void print_counts(struct up *up, char *target, size_t size)
 {
     snprintf(
         target, size, "%zu task%s, %zu machine%s, %zu durable slot%s, %zu worker%s",
-        up->selected_count, det_plural(up->selected_count), up_machines_count(up),
-        det_plural(up_machines_count(up)), up->durable_count, det_plural(up->durable_count),
+        up->project->selected_count, det_plural(up->project->selected_count), up_machines_count(up),
+        det_plural(up_machines_count(up)), up_durable_count(up), det_plural(up_durable_count(up)),
         up_workers_count(up), det_plural(up_workers_count(up)));
 }
 
-void up_tell_ready(struct up *up)
+void up_notify_ready(struct up *up)
 {
     char counts[COUNTS_MAX];
 
     print_counts(up, counts, sizeof counts);
-    serve_notify_tell(&up->notify, "READY=1\nSTATUS=%s", counts);
+    serve_notify_send(&up->notify, "READY=1\nSTATUS=%s", counts);
 }
 
-/* The first line of a log, where a terminal has the banner. */
+/* The first line of a log, in place of the banner. */
 static void log_ready(struct up *up)
 {
     const char *address = up_address(up);
     char counts[COUNTS_MAX];
 
-    if (!up->log)
+    if (!up_logger(up))
         return;
     print_counts(up, counts, sizeof counts);
     up_note(
-        up, UP_NAME, "ready: %s: %s%s%s", up->file.path, counts, address ? "; listens on " : "",
-        address ? address : "");
+        up, UP_NAME, "ready: %s: %s%s%s", up->project->file.path, counts,
+        address ? "; listens on " : "", address ? address : "");
 }
 
-/* Who watches tasks ends with them; a service goes on without its log. */
-static void heed_output(struct up *up)
+/* `up` stops when its output fails; `serve` continues without its log. */
+static void check_output(struct up *up)
 {
     if (!up->cli->out_error)
         return;
-    if (up->options->is_serving || up->log)
+    if (up->options->is_serving || up_logger(up))
         serve_log_lost(up, up_output_forgive(&up->output));
-    else if (up->state < UP_STOPPING)
-        up_stop(up, "nobody reads the output");
+    else if (!up_is_stopping(up))
+        up_stop(up, "the output has failed");
 }
 
-/* Behind each turn of the loop: nobody is in the middle of anything. */
+/* Runs after each turn of the loop, when no callback is active. */
 static void after_turn(struct up *up)
 {
-    if (up->reload_signalled && !up->reload_wanted && !up->is_reloading) {
-        up->reload_wanted = true;
-        up->reload_signalled = false;
-    }
-    if (up->reload_wanted && up->state == UP_RUNNING && !up->is_reloading)
-        up_reload(up);
-    else if (up->reload_wanted && up->state >= UP_STOPPING)
-        up_reload_over(up);
+    up_reload_between_turns(up);
     up_follow_all(up);
     up_log_files_flush(up);
     up_output_flush(&up->output);
-    tell_hidden(up, false);
-    heed_output(up);
-    if (up->state < UP_STOPPING && up_store_is_lost(up)) {
+    report_hidden(up, false);
+    check_output(up);
+    if (!up_is_stopping(up) && up_store_is_lost(up)) {
         up_note_failure(up, UP_NAME, "the store has failed permanently: %s", UP_LOST_HINT);
         up_begin_stop(up);
     }
-    if (up->state == UP_STOPPING && up->tasks_are_over && up_workers_are_over(up))
-        up_set_state(up, UP_OVER);
-    if ((!up->is_empty && !up->has_news) || up->state >= UP_STOPPING)
+    up_check_empty(up);
+    if (!up_take_check(up))
         return;
-    up->is_empty = up->has_news = false;
     up_add_pending(up);
-    up_quiet_arm(up);
+    up_idle_arm(up);
     if (up_is_done(up))
         up_begin_stop(up);
 }
@@ -414,38 +325,39 @@ static int run_tasks(struct up *up)
     struct det_error error = { 0 };
     int r;
 
-    say_banner(up);
+    print_banner(up);
     r = up_add_all(up, &error);
     if (r < 0) {
-        cli_complain(up->cli, "%s", error.text);
+        cli_report_error(up->cli, "%s", error.text);
         return cli_exit_of(r);
     }
-    up->is_empty = up->has_begun = true;
-    up_tell_ready(up);
+    up_begin(up);
+    up_check_again(up);
+    up_notify_ready(up);
     log_ready(up);
-    /* An interruption from before there were our own signals. */
+    /* A signal that came before the signal descriptors were open. */
     if (cli_is_interrupted())
         up_stop(up, "interrupted");
     after_turn(up);
-    while (r >= 0 && up->state != UP_OVER) {
+    while (r >= 0 && !up_is_over(up)) {
         r = det_loop_turn(up->loop, DET_NEVER);
         after_turn(up);
     }
     if (r < 0) {
-        cli_complain(up->cli, "%s", det_error_text(r));
+        cli_report_error(up->cli, "%s", det_error_text(r));
         return CLI_FAILURE;
     }
     up_workers_finish(up);
     if (up->cli->out_error && up->cli->out_error != EPIPE)
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-        cli_complain(up->cli, "cannot write the output: %s", strerror(up->cli->out_error));
+        cli_report_error(up->cli, "cannot write the output: %s", strerror(up->cli->out_error));
     if (up_store_is_lost(up)) {
-        cli_complain(up->cli, "the store has failed permanently: %s", UP_LOST_HINT);
+        cli_report_error(up->cli, "the store has failed permanently: %s", UP_LOST_HINT);
         return CLI_STORE_LOST;
     }
-    if (up->was_forced)
+    if (up_was_forced(up))
         return CLI_TIMEOUT;
-    return up->has_failed || up->cli->out_error ? CLI_FAILURE : CLI_OK;
+    return up_has_failed(up) || up->cli->out_error ? CLI_FAILURE : CLI_OK;
 }
 
 static int run_open(struct up *up)
@@ -453,54 +365,27 @@ static int run_open(struct up *up)
     struct det_error error = { 0 };
     int code, r;
 
-    up_lines_init(&up->lines, up->cli->allocator);
-    det_list_init(&up->waits);
-    det_list_init(&up->followers);
-    det_list_init(&up->errands);
-    up->patience = (struct det_timer){ .run = on_patience, .argument = up };
-    up->quiet = (struct det_timer){ .run = up_on_quiet, .argument = up };
-    up->signal_watch.descriptor = -1;
-    up->door = (struct socket_listener){ .folder = -1, .lock = -1, .descriptor = -1 };
-    up->since = det_world_now(up->cli->world, DET_CLOCK_WALL);
+    det_list_init(&up->requests);
     if (up_output_open(&up->output, up->cli) < 0)
         return cli_no_memory(up->cli);
     up->cli = &up->output.cli;
-    if (up_guard_open(up) < 0) {
+    if (up_log_open(up) < 0 || up_guard_open(up) < 0) {
+        up_log_close(up);
         up_output_close(&up->output);
         return cli_no_memory(up->output.outer);
     }
-    prefix_init(&up->prefix, up->cli, up->options->has_times);
     r = open_parts(up, &error);
     if (r < 0)
-        cli_complain(up->cli, "%s", error.text);
-    /* Kinds of workers of modules are known only then. */
+        cli_report_error(up->cli, "%s", error.text);
+    /* The kinds of workers in modules are known only after modules are loaded. */
     code = r == DET_ERR_MALFORMED ? CLI_USAGE : r < 0 ? cli_exit_of(r) : run_tasks(up);
     close_parts(up);
     up->cli = up->output.outer;
-    up_lines_deinit(&up->lines);
+    up_log_close(up);
     return code;
 }
 
-int up_settle(struct up *up)
-{
-    const char *const *base = (const char *const *)environ;
-    char *whole;
-    int r;
-
-    r = det_file_folder(up->options->path, up->project);
-    /* Processes are started where they belong, whatever becomes of our own folder. */
-    whole = r == 0 ? realpath(up->project, NULL) : NULL;
-    if (whole && strlen(whole) < sizeof up->project)
-        memcpy(up->project, whole, strlen(whole) + 1);
-    free(whole);
-    if (r == 0)
-        r = config_settle(&up->file.config, &up->file.arena, up->project, base);
-    if (r < 0)
-        cli_complain(up->cli, "%s: %s", up->options->path, det_error_text(r));
-    return r < 0 ? cli_exit_of(r) : CLI_OK;
-}
-
-/* What our own supervisor has told us is not for tasks: one of them would answer in our name. */
+/* Tasks must not inherit the variables of the service manager: they would answer for detent. */
 static void forget_supervisor(void)
 {
     static const char *const names[] = {
@@ -509,36 +394,36 @@ static void forget_supervisor(void)
     };
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        (void)unsetenv(names[i]); /* NOLINT(concurrency-mt-unsafe): there are no threads yet */
+        (void)unsetenv(names[i]); /* NOLINT(concurrency-mt-unsafe): no threads yet */
 }
 
-/* From the file to the place where nothing needs the rights of who has started us any more. */
-static int prepare(struct up *up)
+/* The steps of a start that may need root privileges. */
+static int prepare_start(struct up *up)
 {
     const struct up_options *options = up->options;
-    const struct serve_wish wish = {
-        .project = up->project,
-        .path = up->file.path,
+    const struct serve_request request = {
+        .project = up->project->folder,
+        .path = up->project->file.path,
         .user = options->user,
         .is_serving = options->is_serving,
         .may_be_root = options->may_be_root,
     };
-    struct config_http *http = &up->file.config.http;
+    struct config_http *http = &up->project->file.config.http;
     struct det_error error = { 0 };
     int code, r;
 
-    r = serve_listen(options->listen, &up->file.arena, http, &error);
+    r = serve_listen(options->listen, &up->project->file.arena, http, &error);
     if (r == 0) {
-        code = serve_check(up->cli, &wish, http, &up->sockets);
+        code = serve_check(up->cli, &request, http, up_sockets(up));
         if (code != CLI_OK)
             return code;
     }
     if (r == 0 && options->user)
-        r = serve_sockets_bind(&up->sockets, http, &error);
+        r = up_run_sockets_bind_as_root(up, &error);
     if (r == 0 && options->user)
         r = serve_become(options->user, &error);
     if (r < 0) {
-        cli_complain(up->cli, "%s", error.text);
+        cli_report_error(up->cli, "%s", error.text);
         return cli_exit_of_request(r);
     }
     serve_hide();
@@ -549,38 +434,32 @@ static int run_given(struct up *up)
 {
     int code;
 
-    code = config_project_open(up->cli, up->options->path, true, &up->file);
+    code = up_project_init(up->cli, up->options, up->project);
     if (code == CLI_OK)
-        code = up_select(up);
-    if (code == CLI_OK)
-        code = up_settle(up);
-    if (code == CLI_OK)
-        code = prepare(up);
+        code = prepare_start(up);
     return code == CLI_OK ? run_open(up) : code;
 }
 
 static int run_file(struct cli *cli, const struct up_options *options)
 {
-    struct up up = { .cli = cli, .options = options };
+    struct up_project project = { .selected_count = 0 };
+    struct up up = { .cli = cli, .options = options, .project = &project };
     struct det_error error = { 0 };
-    int code = CLI_OK;
+    int code = CLI_OK, r;
 
     serve_notify_open(&up.notify);
-    if (serve_sockets_given(&up.sockets, &error) < 0) {
-        cli_complain(cli, "%s", error.text);
-        code = CLI_USAGE;
+    r = up_run_sockets_open(&up, &error);
+    if (r < 0) {
+        cli_report_error(cli, "%s", error.text);
+        code = r == DET_ERR_NO_MEMORY ? cli_exit_of(r) : CLI_USAGE;
     }
     forget_supervisor();
     if (code == CLI_OK)
         code = run_given(&up);
-    serve_sockets_close(&up.sockets);
+    up_run_sockets_close(&up);
     serve_notify_close(&up.notify);
     up_retired_close(&up);
-    if (up.is_selected)
-        DET_DELETE_ARRAY(cli->allocator, up.is_selected, up.file.config.task_count + 1);
-    if (up.known)
-        DET_DELETE_ARRAY(cli->allocator, up.known, up.file.config.task_count + 1);
-    config_file_close(cli, &up.file);
+    up_project_deinit(cli, &project);
     return code;
 }
 
@@ -593,7 +472,7 @@ int up_run(struct cli *cli, struct up_options *options)
     if (!options->path) {
         r = serve_project(project, &error);
         if (r < 0) {
-            cli_complain(cli, "%s", error.text);
+            cli_report_error(cli, "%s", error.text);
             return cli_exit_of(r);
         }
         if (cli_is_same_file(".", project))

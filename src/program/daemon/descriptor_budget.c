@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* descriptor_budget.c - who gets how many descriptors: what the tasks, slots, workers and effects
- * of the file need comes first, and connections get what is left.
+/* descriptor_budget.c - divides the descriptors: first those that the tasks, slots, workers and
+ * effects of the file need; the rest is for connections.
  *
- *     limit | our own: store, logs | tasks, slots, workers | effects | local | connections |
- */
+ *     limit | detent: store, logs | tasks, slots, workers | effects | local | connections | */
 #include "daemon/descriptor_budget.h"
 
 #include <string.h>
@@ -14,18 +13,18 @@
 #include "os/os.h"
 #include "worker/spec.h"
 
-#define OWN           128 /* readers of the store, loops, sockets, logs, files that are read */
-#define PER_PROCESS   3   /* output, error, and one to wait for its end */
+#define OWN           128 /* store readers, loops, sockets, logs, files being read */
+#define PER_PROCESS   3   /* output, error, pidfd */
 #define PER_EFFECT    6
-#define LEAST         16 /* connections that there may always be, of either kind */
+#define LEAST         16 /* least limit of connections, of either kind */
 #define LOCAL_PERCENT 25
 
-/* Of a worker of this kind: a connection of libcurl or libmosquitto comes with a pair of sockets
- * that wake it. */
+/* For each worker of this kind: a connection of libcurl or libmosquitto also has a socket pair that
+ * wakes it. */
 #define PER_CONNECTION 4
-#define PER_WORKER     1 /* a file that it looks at */
+#define PER_WORKER     1 /* the file that it reads */
 
-/* Kinds that come with the program and hold more than one. */
+/* Built-in kinds that hold more than one descriptor. */
 static const struct {
     const char *kind;
     unsigned count;
@@ -44,8 +43,8 @@ static bool has_isolated(const struct config_workers *workers)
     return false;
 }
 
-/* The worker of a kind that is isolated is a process. Which kinds these are is not known before
- * their files are loaded: all that do not come with the program are taken for such. */
+/* A worker of an isolated kind is a process. Which kinds are isolated is unknown before their files
+ * are loaded, so any kind that is not built in may be. */
 static unsigned held_by(const char *kind, bool may_be_isolated)
 {
     for (size_t i = 0; i < sizeof held / sizeof *held; i++)
@@ -54,7 +53,7 @@ static unsigned held_by(const char *kind, bool may_be_isolated)
     return may_be_isolated ? PER_PROCESS : PER_WORKER;
 }
 
-/* Only those of the file: what workers start below them is not known yet. */
+/* Counts the workers of the file only: those that they create are not known yet. */
 static uint64_t needed_for_workers(const struct config_workers *workers, size_t *ret_count)
 {
     bool may_be_isolated = has_isolated(workers);
@@ -88,7 +87,7 @@ static uint64_t needed_for(const struct config *config, size_t *ret_workers)
 
 void up_descriptors_check(struct up *up)
 {
-    const struct config *config = &up->file.config;
+    const struct config *config = up_config(up);
     size_t workers;
     uint64_t needed = needed_for(config, &workers), limit = det_descriptors_limit();
     uint32_t effects = config->machine_count ? config_effects(config) : 0;
@@ -105,7 +104,7 @@ void up_descriptors_check(struct up *up)
         (unsigned long long)needed, (unsigned long long)limit, (unsigned long long)needed);
 }
 
-static void clamp(uint32_t *limit, uint64_t most)
+static void clamp_limit(uint32_t *limit, uint64_t most)
 {
     if (most < LEAST)
         most = LEAST;
@@ -120,8 +119,8 @@ void up_descriptors_clamp(const struct config *config, struct http_limits *limit
     uint64_t left = limit > needed ? limit - needed : 0;
 
     http_limits_settle(limits);
-    clamp(&limits->local_connections_max, left * LOCAL_PERCENT / 100);
-    clamp(
+    clamp_limit(&limits->local_connections_max, left * LOCAL_PERCENT / 100);
+    clamp_limit(
         &limits->connections_max,
         left > limits->local_connections_max ? left - limits->local_connections_max : 0);
 }

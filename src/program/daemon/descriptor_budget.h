@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* descriptor_budget.h - how the descriptors of `detent up` are shared out. */
+/* descriptor_budget.h - divides the descriptors of `detent up`. */
 #ifndef DET_DAEMON_DESCRIPTOR_BUDGET_H
 #define DET_DAEMON_DESCRIPTOR_BUDGET_H
 
 #include "daemon/daemon.h"
 
-/* Warns when the tasks and slots of the file need more than there can be. */
+/* Warns if the tasks, slots, workers and effects of the file need more than the hard limit. */
 void up_descriptors_check(struct up *up);
-/* No more connections than the tasks, effects and the store of the file leave descriptors for. */
+/* Limits connections to the descriptors that the file leaves. */
 void up_descriptors_clamp(const struct config *config, struct http_limits *limits);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* descriptor_budget_test.c - what connections are left by tasks and workers of a file. */
+/* descriptor_budget_test.c - descriptors that the tasks and workers of a file leave to
+ * connections. */
 #include "daemon/descriptor_budget.h"
 
 #include <sys/resource.h>
@@ -12,7 +13,7 @@
 #define LIMIT   2048
 #define WORKERS 100
 
-/* How many connections there may be beside so many workers of a kind. */
+/* The limit of connections beside this number of workers of a kind. */
 static uint32_t connections_beside(const char *kind, int count, bool is_isolated)
 {
     static char spec[WORKERS * 64];

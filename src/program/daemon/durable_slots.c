@@ -1,59 +1,92 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* durable_slots.c - slots whose queue is in the store: what is submitted to them is kept as it was
- * given, {"run": [...], "folder": ...}, and run when its turn has come, in this detent or in the
- * next one. */
+/* durable_slots.c - slots with their queue in the store. A submission is stored as {"run": [...],
+ * "folder": ..., "retries": n, "timeout_ns": n}, and runs in its turn, in this detent or a later
+ * one. */
 #include <detent/driver/loop.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
+#include "base/assert.h"
 #include "base/memory.h"
 #include "daemon/machines.h"
+#include "daemon/slots_internal.h"
+#include "os/pool.h"
 #include "task/durable.h"
+#include "json/object.h"
 
-/* What a job of a durable slot is made from. Its process dies with us: else the next detent, which
- * runs it again, would run it twice at the same time. */
-struct made {
-    json_t *body;
+/* The stored job. */
+
+void up_write_durable_body(struct det_json_writer *json, const struct up_durable_body *body)
+{
+    det_json_open(json, NULL, '{');
+    det_json_open(json, "run", '[');
+    for (const char *const *word = body->argv; *word; word++)
+        det_json_text(json, NULL, *word);
+    det_json_close(json, ']');
+    det_json_text(json, "folder", body->folder);
+    det_json_number(json, "retries", body->retries);
+    det_json_signed(json, "timeout_ns", body->timeout);
+    det_json_close(json, '}');
+}
+
+static int read_argv(
+    struct det_arena *arena, const struct det_json_value *run, const char *const **ret)
+{
+    size_t count = 0;
     const char **argv;
-    size_t argv_size;
+
+    if (!det_json_is(run, DET_JSON_ARRAY) || run->count == 0)
+        return DET_ERR_MALFORMED;
+    argv = det_arena_array(arena, (size_t)run->count + 1, sizeof *argv);
+    if (!argv)
+        return DET_ERR_NO_MEMORY;
+    DET_JSON_EACH (word, run) {
+        argv[count] = det_json_value_text(word);
+        if (!argv[count++])
+            return DET_ERR_MALFORMED;
+    }
+    det_assert(count == run->count);
+    argv[count] = NULL;
+    *ret = argv;
+    return 0;
+}
+
+int up_read_durable_body(struct det_arena *arena, struct det_view text, struct up_durable_body *ret)
+{
+    const struct det_json_value *root = NULL;
+    uint64_t retries;
+    int r = det_json_read(arena, text, &root, NULL);
+
+    if (r < 0)
+        return r == DET_ERR_NO_MEMORY ? r : DET_ERR_MALFORMED;
+    retries = det_json_get_number(root, "retries");
+    ret->folder = det_json_get_text(root, "folder");
+    ret->retries = retries < DET_RETRIES_UNLIMITED ? (uint32_t)retries : DET_RETRIES_UNLIMITED;
+    ret->timeout = det_json_get_signed(root, "timeout_ns");
+    return read_argv(arena, det_json_get(root, "run"), &ret->argv);
+}
+
+/* Input of the task of a job. Its process is killed with detent: a later detent runs the job again,
+ * and two must not run at the same time. */
+struct made {
+    struct det_arena arena;
+    struct up_durable_body body;
     struct det_process_spec process;
 };
 
 static void made_close(void *user, void *handle)
 {
-    struct up *up = user;
     struct made *made = handle;
 
-    json_decref(made->body);
-    if (made->argv)
-        DET_DELETE_ARRAY(up->cli->allocator, made->argv, made->argv_size);
-    DET_DELETE(up->cli->allocator, made);
+    det_arena_deinit(&made->arena);
+    DET_DELETE(up_allocator(user), made);
 }
 
-static int read_argv(struct up *up, struct made *made)
-{
-    json_t *run = json_object_get(made->body, "run");
-    size_t count = json_array_size(run);
-
-    made->argv_size = count + 1;
-    made->argv = DET_NEW_ARRAY(up->cli->allocator, made->argv_size, const char *);
-    if (!made->argv)
-        return DET_ERR_NO_MEMORY;
-    for (size_t i = 0; i < count; i++) {
-        made->argv[i] = json_string_value(json_array_get(run, i));
-        if (!made->argv[i])
-            return DET_ERR_MALFORMED;
-    }
-    return count ? 0 : DET_ERR_MALFORMED;
-}
-
-/* Which job a task does, from the thread that adds it to the loop that tells its start. */
+/* The job of a task, passed from the thread that adds the task to the loop, which reports its
+ * start. */
 struct beginning {
     struct det_post post;
     struct det_list all;
@@ -67,9 +100,9 @@ static struct beginning *beginning_at(struct det_list *node)
     return DET_CONTAINER(node, struct beginning, all);
 }
 
-static struct beginning *find_beginning(struct up *up, const char *task)
+static struct beginning *find_beginning(const struct up *up, const char *task)
 {
-    DET_LIST_EACH(node, &up->beginning)
+    DET_LIST_EACH(node, &up_slots(up)->beginning)
     {
         if (strcmp(beginning_at(node)->task, task) == 0)
             return beginning_at(node);
@@ -80,7 +113,7 @@ static struct beginning *find_beginning(struct up *up, const char *task)
 static void drop_beginning(struct beginning *beginning)
 {
     det_list_remove(&beginning->all);
-    DET_DELETE(beginning->up->cli->allocator, beginning);
+    DET_DELETE(up_allocator(beginning->up), beginning);
 }
 
 static void keep_beginning(void *argument)
@@ -88,17 +121,18 @@ static void keep_beginning(void *argument)
     struct beginning *beginning = argument;
     struct beginning *before = find_beginning(beginning->up, beginning->task);
 
+    det_assert(before != beginning && det_loop_is_mine(up_loop(beginning->up)));
     if (before)
         drop_beginning(before);
-    det_list_append(&beginning->up->beginning, &beginning->all);
+    det_list_append(&up_slots(beginning->up)->beginning, &beginning->all);
 }
 
-/* Before the task is added, so that it is known on the loop before that is. Without memory the
- * start is told without it. */
+/* Posted before the task is added, so the loop knows the job first. Out of memory, the start is
+ * reported without its job. */
 static void post_beginning(
     struct up *up, const struct det_durable_job *job, const struct det_task_spec *spec)
 {
-    struct beginning *beginning = DET_NEW(up->cli->allocator, struct beginning);
+    struct beginning *beginning = DET_NEW(up_allocator(up), struct beginning);
 
     if (!beginning)
         return;
@@ -107,12 +141,12 @@ static void post_beginning(
     beginning->attempt = job->attempt;
     snprintf(beginning->task, sizeof beginning->task, "%s", spec->name);
     snprintf(beginning->job, sizeof beginning->job, "%s", job->id);
-    det_loop_post(up->loop, &beginning->post);
+    up_post(up, &beginning->post);
 }
 
 const char *up_durable_take_job(struct up *up, const char *task, char *target, size_t size)
 {
-    struct beginning *beginning = up->durable_count ? find_beginning(up, task) : NULL;
+    struct beginning *beginning = up_slots(up) ? find_beginning(up, task) : NULL;
     char attempt[32] = "";
 
     if (!beginning)
@@ -124,85 +158,81 @@ const char *up_durable_take_job(struct up *up, const char *task, char *target, s
     return target;
 }
 
-static int prepare(
+static int prepare_task(
     void *user, const struct det_durable_job *job, struct det_task_spec *spec, void **ret_handle,
     struct det_error *reterr)
 {
     struct up *up = user;
-    struct made *made = DET_NEW(up->cli->allocator, struct made);
+    struct made *made = DET_NEW(up_allocator(up), struct made);
     int r;
 
     if (!made)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    made->body = json_loadb(job->body, job->size, 0, NULL);
-    r = made->body ? read_argv(up, made) : DET_ERR_MALFORMED;
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
+    det_arena_init(&made->arena, up_allocator(up));
+    r = up_read_durable_body(&made->arena, det_view_of(job->body, job->size), &made->body);
     if (r < 0) {
         made_close(up, made);
-        return det_error_set(reterr, r, "what was submitted cannot be read");
+        return det_error_set(reterr, r, "the stored job cannot be read");
     }
     made->process = *spec->process;
-    made->process.argv = made->argv;
-    made->process.folder = json_string_value(json_object_get(made->body, "folder"));
+    made->process.argv = made->body.argv;
+    made->process.folder = made->body.folder;
     spec->process = &made->process;
-    spec->policy.retries_max = (uint32_t)json_integer_value(json_object_get(made->body, "retries"));
-    spec->policy.restart = spec->policy.retries_max ? DET_RESTART_ON_FAILURE : DET_RESTART_NEVER;
-    spec->policy.timeout = json_integer_value(json_object_get(made->body, "timeout_ns"));
-    if (!spec->policy.timeout)
-        spec->policy.timeout = DET_NO_TIMEOUT;
+    spec->policy.retries_max = made->body.retries;
+    spec->policy.restart = made->body.retries ? DET_RESTART_ON_FAILURE : DET_RESTART_NEVER;
+    spec->policy.timeout = made->body.timeout ? made->body.timeout : DET_NO_TIMEOUT;
     *ret_handle = made;
     post_beginning(up, job, spec);
     return 0;
 }
 
-/* That of the machines, if they are served; else as they would open it. */
-static int open_store(struct up *up, struct det_error *reterr)
+/* Opening. */
+
+/* Uses the store of workers or machines if it is open; else opens the same store. */
+static int open_store(struct up *up, struct up_slots *slots, struct det_error *reterr)
 {
-    const struct det_store_options options = { .allocator = up->cli->allocator };
+    const struct det_store_options options = { .allocator = up_allocator(up) };
     const char *address;
 
-    if (up->shared || up->machines) {
-        up->store = up->shared ? up->shared : up->machines->store;
+    slots->store = up_common_store(up);
+    if (slots->store)
         return 0;
-    }
     address = up_store_address(up);
     if (!address)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    return cli_store_open_in_turn(up->cli, address, &options, &up->store, reterr);
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
+    slots->has_own_store = true;
+    return cli_store_open_in_turn(up_cli(up), address, &options, &slots->store, reterr);
 }
 
-json_t *up_durable_body(json_t *run_take, const char *folder, uint32_t retries, det_time timeout)
+/* Returns the job of a schedule in the form that `detent submit` stores; NULL: out of memory. */
+static const char *write_body(struct det_arena *arena, const struct config_job *job)
 {
-    return json_pack(
-        "{s:o, s:s, s:I, s:I}", "run", run_take, "folder", folder, "retries", (json_int_t)retries,
-        "timeout_ns", (json_int_t)timeout);
-}
+    const char *text = NULL;
+    struct det_json_writer json;
 
-/* What `detent submit` would have given it. NULL: no memory. */
-static char *body_of(const struct config_job *job)
-{
-    json_t *run = json_array(), *body;
-    char *text;
-
-    for (const char *const *word = job->argv; *word; word++)
-        (void)json_array_append_new(run, json_string(*word));
-    body = up_durable_body(run, job->folder, job->retries, job->timeout);
-    text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-    json_decref(body);
+    det_json_writer_init(&json, arena->allocator);
+    up_write_durable_body(
+        &json, &(struct up_durable_body){ .argv = job->argv,
+                                          .folder = job->folder,
+                                          .retries = job->retries,
+                                          .timeout = job->timeout });
+    if (det_buffer_status(&json.text) == 0)
+        text = det_arena_copy(arena, det_buffer_text(&json.text));
+    det_json_writer_deinit(&json);
     return text;
 }
 
-static int open_schedules(struct up *up, struct up_durable *durable)
+static int open_schedules(struct det_arena *arena, struct up_durable *durable)
 {
     const struct config_slot *slot = durable->slot;
 
     if (!slot->job_count)
         return 0;
-    durable->schedules =
-        DET_NEW_ARRAY(up->cli->allocator, slot->job_count, struct det_durable_schedule);
+    durable->schedules = det_arena_array(arena, slot->job_count, sizeof *durable->schedules);
     if (!durable->schedules)
         return DET_ERR_NO_MEMORY;
     for (size_t i = 0; i < slot->job_count; i++) {
-        char *body = body_of(&slot->jobs[i]);
+        const char *body = write_body(arena, &slot->jobs[i]);
 
         if (!body)
             return DET_ERR_NO_MEMORY;
@@ -217,32 +247,23 @@ static int open_schedules(struct up *up, struct up_durable *durable)
     return 0;
 }
 
-static void close_slot(struct up *up, struct up_durable *durable)
+static int open_durable(struct up *up, struct up_durable *durable, struct det_error *reterr)
 {
-    det_durable_close(durable->queue);
-    if (!durable->schedules)
-        return;
-    for (size_t i = 0; i < durable->slot->job_count; i++)
-        /* NOLINTNEXTLINE(performance-no-int-to-ptr): it is ours; only schedules do not change it */
-        free((void *)(uintptr_t)durable->schedules[i].body);
-    DET_DELETE_ARRAY(up->cli->allocator, durable->schedules, durable->slot->job_count);
-}
+    struct up_slots *slots = up_slots(up);
 
-static int open_slot(struct up *up, struct up_durable *durable, struct det_error *reterr)
-{
-    if (open_schedules(up, durable) < 0)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (open_schedules(&slots->arena, durable) < 0)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     durable->process = (struct det_process_spec){ .environment = (const char *const *)environ,
                                                   .ends_with_us = true };
     durable->spec = (struct det_task_spec){ .process = &durable->process };
     durable->work = (struct det_durable_work){ .name = durable->slot->name,
                                                .spec = &durable->spec,
-                                               .prepare = prepare,
+                                               .prepare = prepare_task,
                                                .finish = made_close,
                                                .user = up };
     return det_durable_open(
-        &(struct det_durable_options){ .tasks = up->tasks,
-                                       .store = up->store,
+        &(struct det_durable_options){ .tasks = up_tasks_supervisor(up),
+                                       .store = slots->store,
                                        .queue = durable->slot->name,
                                        .width = durable->slot->options.width,
                                        .works = &durable->work,
@@ -252,75 +273,114 @@ static int open_slot(struct up *up, struct up_durable *durable, struct det_error
         &durable->queue, reterr);
 }
 
-int up_durable_open(struct up *up, struct det_error *reterr)
+static int open_durables(struct up *up, size_t count, struct det_error *reterr)
 {
-    const struct config *config = &up->file.config;
-    size_t count = 0;
-    int r;
+    const struct config *config = up_config(up);
+    struct up_slots *slots = up_slots(up);
+    int r = open_store(up, slots, reterr);
 
-    for (size_t i = 0; i < config->slot_count; i++)
-        count += config->slots[i].is_durable != 0;
-    if (!count)
-        return 0;
-    r = open_store(up, reterr);
     if (r < 0)
         return r;
-    up->durables = DET_NEW_ARRAY(up->cli->allocator, count, struct up_durable);
-    if (!up->durables)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
-    up->durable_count = count;
-    det_list_init(&up->beginning);
-    det_list_init(&up->resting);
-    r = det_pool_open(up->cli->world, up->cli->allocator, 1, &up->asks);
+    slots->durables = det_arena_array(&slots->arena, count, sizeof *slots->durables);
+    if (!slots->durables)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
+    r = det_pool_open(up_cli(up)->world, up_allocator(up), 1, &slots->pool);
     if (r < 0)
         return det_error_set(reterr, r, "durable slots: %s", det_error_text(r));
-    count = 0;
     for (size_t i = 0; r == 0 && i < config->slot_count; i++) {
+        struct up_durable *durable = &slots->durables[slots->durable_count];
+
         if (!config->slots[i].is_durable)
             continue;
-        up->durables[count].slot = &config->slots[i];
-        r = open_slot(up, &up->durables[count++], reterr);
+        det_assert(slots->durable_count < count);
+        *durable = (struct up_durable){ .slot = &config->slots[i] };
+        slots->durable_count++;
+        r = open_durable(up, durable, reterr);
     }
     return r;
 }
 
-void up_durable_drain(struct up *up)
+int up_slots_open(struct up *up, struct det_error *reterr)
 {
-    for (size_t i = 0; i < up->durable_count; i++)
-        det_durable_stop(up->durables[i].queue);
-    up->has_news = true;
+    const struct config *config = up_config(up);
+    struct up_slots *slots = DET_NEW(up_allocator(up), struct up_slots);
+    size_t count = 0;
+
+    det_assert(!up_slots(up));
+    if (!slots)
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
+    det_arena_init(&slots->arena, up_allocator(up));
+    det_list_init(&slots->beginning);
+    det_list_init(&slots->resting);
+    up_set_slots(up, slots);
+    for (size_t i = 0; i < config->slot_count; i++)
+        count += config->slots[i].is_durable != 0;
+    return count ? open_durables(up, count, reterr) : 0;
 }
 
-void up_durable_close(struct up *up)
+void up_slots_drain(struct up *up)
 {
-    struct det_pool *asks = up->asks;
+    const struct up_slots *slots = up_slots(up);
 
-    up->asks = NULL;
-    if (asks) {
-        det_pool_close(asks);
-        /* Its answers were posted by now. */
-        (void)det_loop_turn(up->loop, 0);
-        up_jobs_over(up);
+    for (size_t i = 0; slots && i < slots->durable_count; i++)
+        det_durable_stop(slots->durables[i].queue);
+    up_check_again(up);
+}
+
+static void close_durables(struct up *up, struct up_slots *slots)
+{
+    struct det_pool *pool = slots->pool;
+
+    slots->pool = NULL;
+    if (pool) {
+        det_pool_close(pool);
+        /* Its answers are posted by now. */
+        (void)det_loop_turn(up_loop(up), 0);
+        up_jobs_close(up);
     }
-    for (size_t i = 0; i < up->durable_count; i++)
-        close_slot(up, &up->durables[i]);
-    /* Those whose task was never added. */
-    if (up->durable_count)
-        (void)det_loop_turn(up->loop, 0);
-    while (up->durable_count && !det_list_is_empty(&up->beginning))
-        drop_beginning(beginning_at(up->beginning.next));
-    if (up->durables)
-        DET_DELETE_ARRAY(up->cli->allocator, up->durables, up->durable_count);
-    if (!up->machines && !up->shared)
-        det_store_close(up->store);
-    up->store = NULL;
+    for (size_t i = 0; i < slots->durable_count; i++)
+        det_durable_close(slots->durables[i].queue);
+    /* Jobs whose task was never added. */
+    if (slots->durable_count)
+        (void)det_loop_turn(up_loop(up), 0);
+    while (!det_list_is_empty(&slots->beginning))
+        drop_beginning(beginning_at(slots->beginning.next));
+    if (slots->has_own_store)
+        det_store_close(slots->store);
+}
+
+void up_slots_close(struct up *up)
+{
+    struct up_slots *slots = up_slots(up);
+
+    if (!slots)
+        return;
+    close_durables(up, slots);
+    det_assert(!slots->pool && det_list_is_empty(&slots->resting));
+    up_set_slots(up, NULL);
+    det_arena_deinit(&slots->arena);
+    DET_DELETE(up_allocator(up), slots);
+}
+
+/* Public functions. */
+
+size_t up_durable_count(const struct up *up)
+{
+    return up_slots(up) ? up_slots(up)->durable_count : 0;
+}
+
+struct det_store *up_slots_store(const struct up *up)
+{
+    return up_slots(up) ? up_slots(up)->store : NULL;
 }
 
 struct det_durable *up_durable_find(const struct up *up, const char *slot)
 {
-    for (size_t i = 0; slot && i < up->durable_count; i++) {
-        if (strcmp(up->durables[i].slot->name, slot) == 0)
-            return up->durables[i].queue;
+    const struct up_slots *slots = up_slots(up);
+
+    for (size_t i = 0; slots && slot && i < slots->durable_count; i++) {
+        if (strcmp(slots->durables[i].slot->name, slot) == 0)
+            return slots->durables[i].queue;
     }
     return NULL;
 }

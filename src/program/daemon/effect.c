@@ -18,8 +18,8 @@
 #include "os/os.h"
 #include "json/writer.h"
 
-#define SHORTAGE_TOLD_EVERY (10 * DET_SECOND)
-/* Of what is cut off: it is for the next process. */
+#define SHORTAGE_REPORTED_EVERY (10 * DET_SECOND)
+/* Retry delay of an interrupted attempt: a later process makes it. */
 #define STOPPED_SPAN DET_HOUR
 
 int effects_open(
@@ -38,6 +38,7 @@ int effects_open(
         for (size_t j = 0; j < config->machines[i].effect_count; j++)
             has_http = has_http || !config->machines[i].effects[j].argv;
     }
+    det_assert(count < SIZE_MAX);
     effects->bindings = DET_NEW_ARRAY(allocator, count + 1, struct effect_binding);
     if (!effects->bindings)
         return DET_ERR_NO_MEMORY;
@@ -64,7 +65,7 @@ void effects_stop(struct effects *effects, det_time at)
     atomic_store(&effects->stop_at, at);
 }
 
-static const struct effect_binding *find(
+static const struct effect_binding *find_binding(
     const struct effects *effects, const char *machine, const char *effect)
 {
     for (size_t i = 0; i < effects->count; i++) {
@@ -79,13 +80,14 @@ static const struct effect_binding *find(
 
 bool effects_has(const struct effects *effects, const char *machine, const char *effect)
 {
-    return find(effects, machine, effect) != NULL;
+    return find_binding(effects, machine, effect) != NULL;
 }
 
 const struct det_effect_policy *effects_policy(
     void *user, const struct det_machine *machine, unsigned effect)
 {
-    const struct effect_binding *binding = find(user, machine->name, machine->effects[effect].name);
+    const struct effect_binding *binding =
+        find_binding(user, machine->name, machine->effects[effect].name);
 
     return binding ? &binding->config->policy : NULL;
 }
@@ -122,14 +124,14 @@ void effect_time_out(
     outcome->error = DET_ERR_TIMEOUT;
     outcome->is_cut_off = now >= stop && deadline > stop;
     if (outcome->is_cut_off)
-        snprintf(outcome->why, sizeof outcome->why, "cut off, because detent stops");
+        snprintf(outcome->why, sizeof outcome->why, "interrupted, since detent is stopping");
     else
         snprintf(
             outcome->why, sizeof outcome->why, "timed out after %s",
             det_format_duration(binding->config->timeout, span, sizeof span));
 }
 
-/* What it gets: the real values, also of sensitive fields. */
+/* Writes the input of the effect with the values of sensitive fields. */
 static void write_input(
     struct det_json_writer *json, const struct effect_binding *binding,
     const struct det_effect_call *call, const void *data, const void *event)
@@ -160,30 +162,30 @@ static void write_input(
     det_buffer_append_char(&json->text, '\n');
 }
 
-static void wipe(struct det_buffer *buffer)
+static void wipe_buffer(struct det_buffer *buffer)
 {
     if (buffer->size)
         explicit_bzero(buffer->data, buffer->size);
     det_buffer_deinit(buffer);
 }
 
-/* Many are postponed at the same time, for the same reason: one in ten seconds is told. */
-static bool is_worth_telling(struct effects *effects)
+/* Many attempts are postponed for one reason: reports one in ten seconds. */
+static bool is_report_due(struct effects *effects)
 {
     det_time now = det_world_now(effects->world, DET_CLOCK_MONOTONIC);
     det_time until = atomic_load(&effects->short_until);
 
     return now >= until &&
            atomic_compare_exchange_strong(
-               &effects->short_until, &until, det_add_time(now, SHORTAGE_TOLD_EVERY));
+               &effects->short_until, &until, det_add_time(now, SHORTAGE_REPORTED_EVERY));
 }
 
-static void tell_failure(
+static void report_failure(
     const struct effects *effects, const struct det_effect_call *call, const char *why,
     bool is_put_off)
 {
-    if (effects->tell)
-        effects->tell(
+    if (effects->report)
+        effects->report(
             effects->user,
             &(struct effect_failure){ .call = call, .why = why, .is_put_off = is_put_off });
 }
@@ -196,6 +198,7 @@ static int run_binding(
     bool begins = !effect_is_over(effects, DET_NEVER);
     int r;
 
+    det_assert(binding->effect < binding->machine->effect_count);
     det_buffer_init(&outcome.body, effects->allocator);
     if (!begins)
         effect_time_out(effects, binding, DET_NEVER, &outcome);
@@ -203,27 +206,28 @@ static int run_binding(
         effect_command(effects, binding, input, &outcome);
     else
         effect_http(effects, binding, call, input, &outcome);
-    /* Once it has run it counts, also where there is no memory for its answer. */
+    /* An attempt that has run counts, even if there is no memory for its answer. */
     r = outcome.is_shortage || outcome.is_cut_off ? DET_EFFECT_POSTPONED
                                                   : effect_answer(effects, binding, &outcome, ret);
+    det_assert(
+        r < 0 || r == DET_EFFECT_DONE || r == DET_EFFECT_PRODUCED || r == DET_EFFECT_POSTPONED);
     if (r < 0)
         call->retry_after = outcome.retry_after;
     else if (outcome.is_cut_off)
         call->retry_after = STOPPED_SPAN;
     if ((r < 0 || r == DET_EFFECT_POSTPONED) && call->reason)
         (void)det_text_copy(call->reason, DET_REASON_MAX + 1, outcome.why);
-    if (r < 0 || (outcome.is_cut_off && begins) ||
-        (outcome.is_shortage && is_worth_telling(effects)))
-        tell_failure(effects, call, outcome.why, r == DET_EFFECT_POSTPONED);
-    wipe(&outcome.body);
+    if (r < 0 || (outcome.is_cut_off && begins) || (outcome.is_shortage && is_report_due(effects)))
+        report_failure(effects, call, outcome.why, r == DET_EFFECT_POSTPONED);
+    wipe_buffer(&outcome.body);
     return r;
 }
 
-/* One for all of them: which one it is, it learns from the call. */
-static int run(struct det_effect_call *call, const void *data, const void *event, void *ret)
+/* The function of all effects; the call names its effect. */
+static int run_effect(struct det_effect_call *call, const void *data, const void *event, void *ret)
 {
     struct effects *effects = call->move.user;
-    const struct effect_binding *binding = find(effects, call->move.machine, call->effect);
+    const struct effect_binding *binding = find_binding(effects, call->move.machine, call->effect);
     struct det_json_writer json;
     int r = DET_EFFECT_POSTPONED;
 
@@ -232,11 +236,11 @@ static int run(struct det_effect_call *call, const void *data, const void *event
     write_input(&json, binding, call, data, event);
     if (det_buffer_status(&json.text) == 0)
         r = run_binding(effects, binding, call, &json.text, ret);
-    wipe(&json.text);
+    wipe_buffer(&json.text);
     return r;
 }
 
-/* The index of the effect in the definition, or -1. */
+/* Returns the index of the effect in the definition, or -1. */
 static int add_binding(
     struct effects *effects, const struct config_effect *config, const struct det_machine *machine)
 {
@@ -258,7 +262,7 @@ int effects_bind(
     for (size_t i = 0; i < config->effect_count && r == 0; i++) {
         if (add_binding(effects, &config->effects[i], machine) < 0)
             return DET_ERR_NOT_FOUND;
-        r = det_machine_bind_effect(machine, config->effects[i].name, run);
+        r = det_machine_bind_effect(machine, config->effects[i].name, run_effect);
     }
     return r;
 }
@@ -271,7 +275,7 @@ int effects_bind_module(
 
         if (effect < 0)
             return DET_ERR_NOT_FOUND;
-        machine->effects[effect].run = run;
+        machine->effects[effect].run = run_effect;
     }
     return 0;
 }

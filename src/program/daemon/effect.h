@@ -4,21 +4,21 @@
 /* effect.h - effects of a definition as the commands and HTTP calls of a detent.yaml.
  *
  *     the runtime's pool --effect_run--> input (JSON) --command or call--> outcome --> event
- *                                                            \--failed: told, tried again
+ *                                                            \--failed: reported, retried
  *
  * Invariants
- *   1. Sensitive values leave only by the input of the command or the body of the call: no text
- *      that is told has a value of a record or a secret in it. The memory of either is wiped.
- *   2. Whatever runs has a deadline: its own timeout, or effects_stop(), whichever comes first.
- *      That of a command is kept to a fifth of a second, that of a call to a second.
- *   3. What comes back is bounded by EFFECT_BODY_MAX.
- *   4. An attempt that this process has no descriptor, process or memory to start is postponed and
+ *   1. Sensitive values leave only in the input of the command or the body of the call: no reported
+ *      text has a value of a record or a secret. The memory of both is wiped.
+ *   2. Every attempt has a deadline: its timeout or effects_stop(), whichever is first. Precision
+ *      is 200 ms for a command, one second for a call.
+ *   3. An answer has at most EFFECT_BODY_MAX bytes.
+ *   4. An attempt that cannot start for lack of descriptors, processes or memory is postponed and
  *      not counted. Once the process runs or a byte of the request is sent, it counts, whatever
- *      fails: it would be repeated without limit.
- *   5. An attempt that effects_stop() cuts off is postponed and not counted either: a stop happens
- *      once in the life of a process.
+ *      fails: otherwise it would be repeated without limit.
+ *   5. An attempt that effects_stop() interrupts is postponed and not counted: a process stops only
+ *      once.
  *
- * Once all are bound nothing changes but `stop_at`: any number of threads may run effects. */
+ * After binding only `stop_at` and `short_until` change: any number of threads may run effects. */
 #ifndef DET_DAEMON_EFFECT_H
 #define DET_DAEMON_EFFECT_H
 
@@ -31,74 +31,75 @@
 #define EFFECT_BODY_MAX 1048576
 #define EFFECT_WHY_TEXT DET_ERROR_TEXT_MAX
 
-/* A failed attempt, told on the thread that made it. */
+/* A failed attempt, reported on the thread that ran it. */
 struct effect_failure {
     const struct det_effect_call *call;
     const char *why;
-    bool is_put_off; /* it is not counted: it was not started, or we stop */
+    bool is_put_off; /* not counted: it did not start, or detent is stopping */
 };
 
 struct effect_binding {
     const struct config_effect *config;
     const struct det_machine *machine;
-    unsigned effect; /* its index there */
+    unsigned effect; /* index in the definition */
 };
 
 struct effects {
-    struct modules modules; /* the first member: functions of modules know it by that */
+    struct modules modules; /* first: functions of modules cast to it */
     const struct det_allocator *allocator;
     struct det_world *world;
     struct effect_binding *bindings;
     size_t count, capacity;
     bool has_http;
-    _Atomic det_time stop_at;          /* monotonic; DET_NEVER: nobody wants it to stop */
-    const _Atomic det_time *forced_at; /* the same, from the thread of signals; NULL: none */
-    _Atomic det_time short_until; /* monotonic: until then nobody is told again of a shortage */
-    void (*tell)(void *user, const struct effect_failure *failure);
+    _Atomic det_time stop_at;          /* monotonic; DET_NEVER: no stop is requested */
+    const _Atomic det_time *forced_at; /* the same, set by the signal thread; NULL: none */
+    _Atomic det_time short_until;      /* monotonic: no report of a shortage before */
+    void (*report)(void *user, const struct effect_failure *failure);
     void *user;
 };
 
-/* The configuration must stay. Before there are threads. 0, DET_ERR_NO_MEMORY or DET_ERR_IO. */
+/* The configuration must outlive the effects. Call before there are threads. 0, DET_ERR_NO_MEMORY
+ * or DET_ERR_IO. */
 DET_MUST_CHECK int effects_open(
     struct effects *effects, const struct det_allocator *allocator, struct det_world *world,
     const struct config *config);
 void effects_close(struct effects *effects);
-/* Binds the effects of a definition that its part of the file lists, and that was checked together
- * with it. The runtime's `user` is then the struct effects. 0 or DET_ERR_NOT_FOUND. */
+/* Binds the effects that the file lists for a definition; both were checked together. The runtime's
+ * `user` is then the struct effects. 0 or DET_ERR_NOT_FOUND. */
 DET_MUST_CHECK int effects_bind(
     struct effects *effects, const struct config_machine *config, struct det_machine *machine);
-/* The same for a definition of a module. */
+/* The same for the definition of a module. */
 DET_MUST_CHECK int effects_bind_module(
     struct effects *effects, const struct config_machine *config, struct module_machine *machine);
-/* Whether it is one of them, or a module's. */
+/* True if the effect is bound here. */
 bool effects_has(const struct effects *effects, const char *machine, const char *effect);
 /* For det_runtime_options.effect_policy. */
 const struct det_effect_policy *effects_policy(
     void *user, const struct det_machine *machine, unsigned effect);
-/* What runs at this (monotonic) time is cut off and postponed; nothing begins afterwards. From any
- * thread. */
+/* Interrupts and postpones attempts that still run at this monotonic time; none starts afterwards.
+ * Any thread. */
 void effects_stop(struct effects *effects, det_time at);
 
 /* The parts. */
 
-/* What came of one attempt. `code` is the exit code or the status; -1: there is none, and `why`
- * says what happened. */
+/* Result of an attempt. `code` is the exit code or the status; -1: none, and `why` has the
+ * reason. */
 struct effect_outcome {
     int code;
-    int error;            /* where there is no code */
-    det_time retry_after; /* what a server that is busy asks for; 0: nothing */
+    int error;            /* if there is no code */
+    det_time retry_after; /* delay that the server asks for; 0: none */
     bool is_success;
-    bool is_shortage; /* it did not begin: we have no descriptor, process or memory for it */
-    bool is_cut_off;  /* we stop */
-    bool is_strict;   /* the body is an answer or empty; else it may be anything */
+    bool is_shortage; /* it could not start: no descriptor, process or memory */
+    bool is_cut_off;  /* detent is stopping */
+    bool is_strict;   /* the body must be an answer or empty */
     struct det_buffer body;
     char why[EFFECT_WHY_TEXT];
 };
 
-/* The (monotonic) time at which an attempt that begins now must be over. */
+/* The monotonic deadline of an attempt that starts now. */
 det_time effect_deadline(const struct effects *effects, const struct effect_binding *binding);
 bool effect_is_over(const struct effects *effects, det_time deadline);
-/* Says that it is over, and why: its deadline, or effects_stop(). */
+/* Sets the outcome of an interrupted attempt: its timeout, or effects_stop(). */
 void effect_time_out(
     const struct effects *effects, const struct effect_binding *binding, det_time deadline,
     struct effect_outcome *outcome);
@@ -112,7 +113,7 @@ void effect_http(
     const struct det_effect_call *call, const struct det_buffer *input,
     struct effect_outcome *outcome);
 
-/* effect_answer.c: what the runtime is told. DET_EFFECT_DONE, DET_EFFECT_PRODUCED with the event,
+/* effect_answer.c: the result for the runtime. DET_EFFECT_DONE, DET_EFFECT_PRODUCED with the event,
  * or an error with the reason in outcome->why. */
 DET_MUST_CHECK int effect_answer(
     const struct effects *effects, const struct effect_binding *binding,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* effect_command.c - an effect that is a program: started, given its input, read and waited for, on
- * a thread that may block.
+/* effect_command.c - an effect that is a program: starts it, gives it its input, reads its output
+ * and waits for its end, on a thread that may block.
  *
- * The input is a file in memory, so that a program that does not read it keeps nobody waiting. The
- * program leads a group of its own; the whole group dies at the deadline. */
+ * The input is a file in memory, so a program that does not read it blocks no other. The program
+ * leads its own process group, which is killed at the deadline. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -18,14 +18,14 @@
 
 #define SLICE_MS   200
 #define READ_SIZE  4096
-#define ERROR_KEPT 1024 /* of what it wrote last to its error stream */
+#define ERROR_KEPT 1024 /* bytes kept of the end of its error stream */
 
 struct running {
     struct effects *effects;
     struct det_process *process;
     struct det_buffer *body;
     struct det_buffer error;
-    int streams[2]; /* output, error; -1: at its end */
+    int streams[2]; /* output, error; -1: closed */
     bool is_too_long;
 };
 
@@ -51,7 +51,7 @@ static int open_input(const struct det_buffer *input)
     return descriptor;
 }
 
-static void keep(struct running *running, int stream, const char *data, size_t size)
+static void keep_output(struct running *running, int stream, const char *data, size_t size)
 {
     struct det_buffer *error = &running->error;
 
@@ -66,7 +66,7 @@ static void keep(struct running *running, int stream, const char *data, size_t s
         det_buffer_drop(error, error->size - ERROR_KEPT);
 }
 
-/* What there is now. */
+/* Reads what is available. */
 static void read_stream(struct running *running, int stream)
 {
     struct det_world *world = running->effects->world;
@@ -77,14 +77,14 @@ static void read_stream(struct running *running, int stream)
         count = world->ops->process_read(
             world, running->process, (enum det_process_stream)stream, part, sizeof part);
         if (count > 0)
-            keep(running, stream, part, (size_t)count);
+            keep_output(running, stream, part, (size_t)count);
         else if (count != DET_ERR_BUSY)
             running->streams[stream] = -1;
     }
     explicit_bzero(part, sizeof part);
 }
 
-/* Until it has ended, or has to. True: it has ended. */
+/* Waits for the end of the process or the deadline. True: it has ended. */
 static bool wait_for_end(struct running *running, det_time deadline, struct det_process_end *ret)
 {
     struct det_world *world = running->effects->world;
@@ -100,10 +100,10 @@ static bool wait_for_end(struct running *running, det_time deadline, struct det_
         (void)poll(polled, sizeof polled / sizeof *polled, SLICE_MS);
         read_stream(running, DET_PROCESS_OUTPUT);
         read_stream(running, DET_PROCESS_ERROR);
-        /* An error: it has ended, and nobody knows how. */
+        /* An error: it has ended with an unknown result. */
         if (polled[2].revents &&
             world->ops->process_wait(world, running->process, 0, ret) != DET_ERR_TIMEOUT) {
-            /* What it wrote last. */
+            /* Its last output. */
             read_stream(running, DET_PROCESS_OUTPUT);
             read_stream(running, DET_PROCESS_ERROR);
             return true;
@@ -112,7 +112,7 @@ static bool wait_for_end(struct running *running, det_time deadline, struct det_
     return false;
 }
 
-/* The last line that says something. */
+/* Appends the last line that is not blank. */
 static void add_last_words(const struct running *running, char *why, size_t size)
 {
     size_t used = strlen(why), end = running->error.size, from;
@@ -126,7 +126,7 @@ static void add_last_words(const struct running *running, char *why, size_t size
         snprintf(why + used, size - used, ": %.*s", (int)(end - from), text + from);
 }
 
-static void judge(
+static void set_outcome(
     const struct running *running, const struct det_process_end *end,
     struct effect_outcome *outcome)
 {
@@ -137,13 +137,13 @@ static void judge(
     if (end->signal)
         snprintf(outcome->why, sizeof outcome->why, "ended by signal %d", end->signal);
     else if (end->code < 0)
-        snprintf(outcome->why, sizeof outcome->why, "it has ended, and nobody knows how");
+        snprintf(outcome->why, sizeof outcome->why, "it ended with an unknown result");
     else
         snprintf(outcome->why, sizeof outcome->why, "exit code %d", end->code);
     add_last_words(running, outcome->why, sizeof outcome->why);
 }
 
-static void watch(
+static void watch_process(
     struct running *running, const struct effect_binding *binding, det_time deadline,
     struct effect_outcome *outcome)
 {
@@ -153,7 +153,7 @@ static void watch(
     running->streams[0] = world->ops->process_stream(world, running->process, DET_PROCESS_OUTPUT);
     running->streams[1] = world->ops->process_stream(world, running->process, DET_PROCESS_ERROR);
     if (wait_for_end(running, deadline, &end) && !running->is_too_long) {
-        judge(running, &end, outcome);
+        set_outcome(running, &end, outcome);
         return;
     }
     (void)world->ops->process_kill(world, running->process, DET_PROCESS_SIGKILL);
@@ -189,7 +189,7 @@ void effect_command(
     if (options.input < 0) {
         outcome->is_shortage = det_errno_is_shortage(errno);
         snprintf(
-            outcome->why, sizeof outcome->why, "there is no room for its input: %s",
+            outcome->why, sizeof outcome->why, "its input cannot be stored: %s",
             strerrordesc_np(errno));
     } else {
         r = effects->world->ops->process_start(effects->world, &options, &running.process, &error);
@@ -202,7 +202,7 @@ void effect_command(
     if (r < 0)
         return;
     det_buffer_init(&running.error, effects->allocator);
-    watch(&running, binding, deadline, outcome);
+    watch_process(&running, binding, deadline, outcome);
     effects->world->ops->process_close(effects->world, running.process);
     det_buffer_deinit(&running.error);
 }

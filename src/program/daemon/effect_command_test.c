@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* effect_command_test.c - effects that are programs: what they get, what their exit codes and their
- * output come to, and how they end when they do not. */
+/* effect_command_test.c - effects that are programs: their input, exit codes, output, and
+ * deadlines. */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,7 +20,7 @@ static void open_bench(struct bench *bench, const char *effect)
 
 #define SHELL(script) "command: [sh, -c, '" script "']"
 
-static void it_gets_the_whole_story_on_its_input(void **state)
+static void effect_command_gets_the_event_on_stdin(void **state)
 {
     char path[512], *text;
     struct bench bench;
@@ -39,7 +39,7 @@ static void it_gets_the_whole_story_on_its_input(void **state)
     bench_close(&bench);
 }
 
-static void its_environment_is_what_the_file_allows(void **state)
+static void effect_command_environment_comes_from_the_file(void **state)
 {
     struct bench bench;
 
@@ -69,11 +69,11 @@ static void exit_codes_are_events(void **state)
     bench_close(&bench);
     open_bench(&bench, "{" SHELL("exit 4") ", exits: {4: nothing}}");
     assert_int_equal(bench_call(&bench), DET_EFFECT_DONE);
-    assert_int_equal(bench.told, 0);
+    assert_int_equal(bench.reported, 0);
     bench_close(&bench);
 }
 
-static void who_lists_no_event_needs_none(void **state)
+static void effect_without_products_needs_no_event(void **state)
 {
     const struct det_effect_def *rows;
     struct det_effect_def silent;
@@ -90,7 +90,7 @@ static void who_lists_no_event_needs_none(void **state)
     bench_close(&bench);
 }
 
-static void output_is_an_event_with_data(void **state)
+static void effect_command_output_is_an_event_with_payload(void **state)
 {
     struct bench bench;
 
@@ -113,21 +113,21 @@ static void output_is_an_event_with_data(void **state)
     bench_close(&bench);
 }
 
-/* It fails with this, and says so. */
+/* It fails with this reason, which is reported. */
 static void expect_failure(const char *effect, int code, const char *why)
 {
     struct bench bench;
 
     open_bench(&bench, effect);
     assert_int_equal(bench_call(&bench), code);
-    assert_int_equal(bench.told, 1);
+    assert_int_equal(bench.reported, 1);
     if (!strstr(bench.why, why))
         fail_msg("no '%s' in: %s", why, bench.why);
     assert_null(strstr(bench.why, "4242"));
     bench_close(&bench);
 }
 
-static void what_is_no_answer_is_a_failed_attempt(void **state)
+static void invalid_command_result_is_a_failed_attempt(void **state)
 {
     (void)state;
     expect_failure(
@@ -135,13 +135,16 @@ static void what_is_no_answer_is_a_failed_attempt(void **state)
         "exit code 1: out of money");
     expect_failure("{" SHELL("kill -9 $$") "}", DET_ERR_ACTION_FAILED, "ended by signal 9");
     expect_failure("{command: [./nothing-here]}", DET_ERR_NOT_FOUND, "nothing-here");
-    expect_failure("{command: [echo, hello]}", DET_ERR_MALFORMED, "its output is no JSON object");
-    expect_failure("{command: [echo, '[1]']}", DET_ERR_MALFORMED, "its output is no JSON object");
-    expect_failure("{command: [echo, '{\"evnt\": 1}']}", DET_ERR_MALFORMED, "a member 'evnt'");
-    expect_failure("{command: [echo, '{\"event\": 1}']}", DET_ERR_MALFORMED, "is no text");
+    expect_failure(
+        "{command: [echo, hello]}", DET_ERR_MALFORMED, "its output is not a JSON object");
+    expect_failure(
+        "{command: [echo, '[1]']}", DET_ERR_MALFORMED, "its output is not a JSON object");
+    expect_failure(
+        "{command: [echo, '{\"evnt\": 1}']}", DET_ERR_MALFORMED, "unknown member 'evnt'");
+    expect_failure("{command: [echo, '{\"event\": 1}']}", DET_ERR_MALFORMED, "is not a string");
     expect_failure(
         "{command: [echo, '{\"event\": \"charged\", \"data\": 1}']}", DET_ERR_MALFORMED,
-        "is no object");
+        "is not an object");
     expect_failure(
         "{command: [echo, '{\"event\": \"charged\", \"data\": {}, \"payload\": {}}']}",
         DET_ERR_MALFORMED, "use 'payload' alone");
@@ -151,7 +154,7 @@ static void what_is_no_answer_is_a_failed_attempt(void **state)
     expect_failure("{command: [echo, '{}']}", DET_ERR_MALFORMED, "exits: {0: nothing}");
     expect_failure(
         "{command: [echo, '{\"event\": \"pay\"}']}", DET_ERR_INVALID,
-        "EFFECT(charge) does not list");
+        "is not an event of EFFECT(charge)");
     expect_failure(
         "{command: [echo, '{\"event\": \"charged\"}']}", DET_ERR_MISSING_FIELD,
         "does not fit charged");
@@ -160,7 +163,7 @@ static void what_is_no_answer_is_a_failed_attempt(void **state)
         DET_ERR_MALFORMED, "names 'declined', and exit code 5 is charged");
 }
 
-static void it_is_killed_at_its_timeout_with_all_it_started(void **state)
+static void effect_timeout_kills_the_process_and_its_children(void **state)
 {
     (void)state;
     expect_failure(
@@ -168,7 +171,7 @@ static void it_is_killed_at_its_timeout_with_all_it_started(void **state)
         "timed out after 300ms");
 }
 
-static void more_output_than_there_is_room_for_is_a_failure(void **state)
+static void output_over_the_limit_is_a_failure(void **state)
 {
     (void)state;
     expect_failure("{command: [cat, /dev/zero]}", DET_ERR_LIMIT, "more than 1 MiB");
@@ -187,7 +190,7 @@ static bool has_file(const struct bench *bench, const char *name)
     return access(path, F_OK) == 0;
 }
 
-/* A stop that comes once the command runs, however long that takes. */
+/* Stops once the command runs. */
 struct stopper {
     struct bench *bench;
     _Atomic det_time *at;
@@ -215,7 +218,7 @@ static int call_and_stop(struct bench *bench, _Atomic det_time *at)
     return r;
 }
 
-static void when_detent_stops_it_is_cut_off_and_postponed(void **state)
+static void shutdown_interrupts_and_postpones_the_effect(void **state)
 {
     struct bench bench;
 
@@ -223,13 +226,13 @@ static void when_detent_stops_it_is_cut_off_and_postponed(void **state)
     open_bench(&bench, "{" SHELL("echo > ran; sleep 600") ", timeout: 1h}");
     assert_int_equal(call_and_stop(&bench, &bench.effects.stop_at), DET_EFFECT_POSTPONED);
     assert_true(has_file(&bench, "ran"));
-    assert_string_equal(bench.why, "cut off, because detent stops");
-    assert_int_equal(bench.told, 1);
+    assert_string_equal(bench.why, "interrupted, since detent is stopping");
+    assert_int_equal(bench.reported, 1);
     assert_int_equal(bench.retry_after, DET_HOUR);
     bench_close(&bench);
 }
 
-static void a_second_signal_cuts_it_off_as_well(void **state)
+static void second_signal_interrupts_the_effect(void **state)
 {
     _Atomic det_time forced_at = DET_NEVER;
     struct bench bench;
@@ -239,11 +242,11 @@ static void a_second_signal_cuts_it_off_as_well(void **state)
     bench.effects.forced_at = &forced_at;
     effects_stop(&bench.effects, monotonic_now() + DET_HOUR);
     assert_int_equal(call_and_stop(&bench, &forced_at), DET_EFFECT_POSTPONED);
-    assert_string_equal(bench.why, "cut off, because detent stops");
+    assert_string_equal(bench.why, "interrupted, since detent is stopping");
     bench_close(&bench);
 }
 
-static void nothing_begins_after_the_stop(void **state)
+static void no_effect_starts_after_the_stop(void **state)
 {
     struct bench bench;
 
@@ -252,12 +255,12 @@ static void nothing_begins_after_the_stop(void **state)
     effects_stop(&bench.effects, 0);
     assert_int_equal(bench_call(&bench), DET_EFFECT_POSTPONED);
     assert_false(has_file(&bench, "ran"));
-    assert_int_equal(bench.told, 0);
+    assert_int_equal(bench.reported, 0);
     bench_close(&bench);
 }
 
-/* Both have passed when it is looked at. */
-static void whichever_came_first_of_timeout_and_stop_counts(void **state)
+/* Both have passed when they are checked. */
+static void earlier_of_timeout_and_stop_decides(void **state)
 {
     struct effect_outcome outcome = { 0 };
     det_time now = monotonic_now();
@@ -270,7 +273,7 @@ static void whichever_came_first_of_timeout_and_stop_counts(void **state)
     assert_string_equal(outcome.why, "timed out after 100ms");
     assert_false(outcome.is_cut_off);
     effect_time_out(&bench.effects, &bench.effects.bindings[0], now - 5, &outcome);
-    assert_string_equal(outcome.why, "cut off, because detent stops");
+    assert_string_equal(outcome.why, "interrupted, since detent is stopping");
     assert_true(outcome.is_cut_off);
     bench_close(&bench);
 }
@@ -293,7 +296,7 @@ static void each_effect_has_its_policy(void **state)
     bench_close(&bench);
 }
 
-/* It is postponed only if it has not run: it would run again and again. */
+/* It is postponed only if it has not run: otherwise it would run without limit. */
 static int call_all(struct det_test_memory *memory, void *argument)
 {
     unsigned *failed_after = argument;
@@ -316,7 +319,7 @@ static int call_all(struct det_test_memory *memory, void *argument)
     return r == DET_EFFECT_PRODUCED ? 0 : r == DET_EFFECT_POSTPONED ? DET_ERR_NO_MEMORY : r;
 }
 
-static void a_lack_of_memory_postpones_it_before_it_runs_and_fails_it_afterwards(void **state)
+static void allocation_failure_postpones_only_before_the_effect_runs(void **state)
 {
     unsigned failed_after = 0;
 
@@ -325,8 +328,8 @@ static void a_lack_of_memory_postpones_it_before_it_runs_and_fails_it_afterwards
     assert_true(failed_after > 0);
 }
 
-/* With none, and with too few for its streams. */
-static void a_lack_of_descriptors_puts_it_off_and_is_told_once(void **state)
+/* Without descriptors, and with too few for its streams. */
+static void out_of_descriptors_postpones_and_is_reported_once(void **state)
 {
     struct rlimit before, limit;
     struct bench bench;
@@ -343,7 +346,7 @@ static void a_lack_of_descriptors_puts_it_off_and_is_told_once(void **state)
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
         assert_int_equal(bench_call(&bench), DET_EFFECT_POSTPONED);
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
-        assert_int_equal(bench.told, 1);
+        assert_int_equal(bench.reported, 1);
     }
     assert_int_equal(bench_call(&bench), DET_EFFECT_PRODUCED);
     bench_close(&bench);
@@ -352,21 +355,21 @@ static void a_lack_of_descriptors_puts_it_off_and_is_told_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_gets_the_whole_story_on_its_input),
-        cmocka_unit_test(its_environment_is_what_the_file_allows),
+        cmocka_unit_test(effect_command_gets_the_event_on_stdin),
+        cmocka_unit_test(effect_command_environment_comes_from_the_file),
         cmocka_unit_test(exit_codes_are_events),
-        cmocka_unit_test(who_lists_no_event_needs_none),
-        cmocka_unit_test(output_is_an_event_with_data),
-        cmocka_unit_test(what_is_no_answer_is_a_failed_attempt),
-        cmocka_unit_test(it_is_killed_at_its_timeout_with_all_it_started),
-        cmocka_unit_test(more_output_than_there_is_room_for_is_a_failure),
-        cmocka_unit_test(when_detent_stops_it_is_cut_off_and_postponed),
-        cmocka_unit_test(a_second_signal_cuts_it_off_as_well),
-        cmocka_unit_test(nothing_begins_after_the_stop),
-        cmocka_unit_test(whichever_came_first_of_timeout_and_stop_counts),
+        cmocka_unit_test(effect_without_products_needs_no_event),
+        cmocka_unit_test(effect_command_output_is_an_event_with_payload),
+        cmocka_unit_test(invalid_command_result_is_a_failed_attempt),
+        cmocka_unit_test(effect_timeout_kills_the_process_and_its_children),
+        cmocka_unit_test(output_over_the_limit_is_a_failure),
+        cmocka_unit_test(shutdown_interrupts_and_postpones_the_effect),
+        cmocka_unit_test(second_signal_interrupts_the_effect),
+        cmocka_unit_test(no_effect_starts_after_the_stop),
+        cmocka_unit_test(earlier_of_timeout_and_stop_decides),
         cmocka_unit_test(each_effect_has_its_policy),
-        cmocka_unit_test(a_lack_of_memory_postpones_it_before_it_runs_and_fails_it_afterwards),
-        cmocka_unit_test(a_lack_of_descriptors_puts_it_off_and_is_told_once),
+        cmocka_unit_test(allocation_failure_postpones_only_before_the_effect_runs),
+        cmocka_unit_test(out_of_descriptors_postpones_and_is_reported_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,8 +3,8 @@
 
 /* effect_http.c - an effect that is an HTTP call, on a thread that may block.
  *
- * The reason of a failure names hosts, but no headers and nothing of the request; it has the first
- * BODY_SHOWN bytes of an answer whose status is 400 or higher. */
+ * The reason of a failure names hosts, but has no headers and nothing of the request; it has the
+ * first BODY_SHOWN bytes of an answer with status 400 or higher. */
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ static bool add_header(
         &exchange->lines, exchange->effects->world, header, outcome->why, sizeof outcome->why);
 }
 
-/* Whoever is called can go on with the trace. */
+/* Passes the trace context to the server. */
 static bool add_trace(struct exchange *exchange, const struct det_effect_call *call)
 {
     struct det_trace_context context;
@@ -69,8 +69,8 @@ static bool add_headers(
     return is_good;
 }
 
-/* The size of the control character or blank at the beginning of this UTF-8, 0 if there is none.
- * Those of C1, U+0080 to U+009F, have two bytes; a terminal obeys them as it does an escape. */
+/* Returns the size of the control character or blank at the start of this UTF-8; 0: none. C1
+ * controls, U+0080 to U+009F, have two bytes, and terminals obey them like escapes. */
 static size_t blank_size(const char *text, size_t size)
 {
     unsigned char first = (unsigned char)text[0];
@@ -80,8 +80,8 @@ static size_t blank_size(const char *text, size_t size)
     return first == 0xC2 && size > 1 && (unsigned char)text[1] < 0xA0 ? 2 : 0;
 }
 
-/* Appends ": " and the beginning of the server's answer on one line. Bytes that are no UTF-8 end
- * it; control characters become blanks. */
+/* Appends ": " and the start of the answer on one line. Invalid UTF-8 ends it; control characters
+ * become blanks. */
 static void add_body(struct effect_outcome *outcome)
 {
     const char *body = (const char *)outcome->body.data;
@@ -106,7 +106,7 @@ static void add_body(struct effect_outcome *outcome)
             outcome->body.size > size ? "..." : "");
 }
 
-static void judge(
+static void set_outcome(
     const struct exchange *exchange, int code, const struct http_result *result,
     const struct effect_binding *binding)
 {
@@ -121,7 +121,7 @@ static void judge(
         outcome->error = code;
         snprintf(
             outcome->why, sizeof outcome->why, "%s",
-            code == DET_ERR_LIMIT ? "the answer has more than 1 MiB" : result->reason);
+            code == DET_ERR_LIMIT ? "the answer is larger than 1 MiB" : result->reason);
     } else {
         outcome->code = (int)result->status;
         outcome->is_success = result->status >= 200 && result->status <= 299;
@@ -150,7 +150,7 @@ static void exchange_once(
     struct http_result result;
     int r = http_client_call(client, &call, &result);
 
-    judge(exchange, r, &result, binding);
+    set_outcome(exchange, r, &result, binding);
 }
 
 void effect_http(
@@ -172,7 +172,7 @@ void effect_http(
         exchange_once(&exchange, client, binding, input);
     } else if (!outcome->why[0]) {
         outcome->is_shortage = true;
-        snprintf(outcome->why, sizeof outcome->why, "there is no memory left");
+        snprintf(outcome->why, sizeof outcome->why, "out of memory");
     }
     http_lines_deinit(&exchange.lines);
     http_client_close(client);

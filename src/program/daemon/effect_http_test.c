@@ -2,8 +2,8 @@
  * Copyright the detent authors */
 
 /* test: threads */
-/* effect_http_test.c - effects that are HTTP calls, against a server of a few lines: what it is
- * sent, and what its statuses and bodies come to. */
+/* effect_http_test.c - effects that are HTTP calls, against a small server: requests, and results
+ * of statuses and bodies. */
 #include <arpa/inet.h>
 #include <curl/curl.h>
 #include <pthread.h>
@@ -16,23 +16,22 @@
 
 #include "observe/event_spans.h"
 
-/* One that does not answer is cut off after this. */
-/* As an answer: none, and detent stops when it has the request. */
+/* As an answer: none, and detent stops when the request is complete. */
 static const char until_stop[] = "";
 
-/* Answers one request with `answer`, and keeps what it was sent. */
+/* Answers one request with `answer`, and keeps the request. */
 struct server {
     int descriptor;
     int port;
-    const char *answer; /* NULL: none; it waits until the other side has had enough */
-    /* They stop when all of the request is there; NULL: not. */
+    const char *answer; /* NULL: none; it waits until the client disconnects */
+    /* Stopped when the request is complete; may be NULL. */
     struct effects *_Atomic effects;
     char got[8192];
     pthread_t thread;
 };
 
-/* Whether all of the request is there: head and body. */
-static bool is_whole(const char *text)
+/* True if the request is complete: head and body. */
+static bool is_complete(const char *text)
 {
     const char *body = strstr(text, "\r\n\r\n"), *length = strstr(text, "Content-Length: ");
 
@@ -47,13 +46,13 @@ static void *serve(void *argument)
 
     if (peer < 0)
         return NULL;
-    while (used < sizeof server->got - 1 && !(server->answer && is_whole(server->got))) {
+    while (used < sizeof server->got - 1 && !(server->answer && is_complete(server->got))) {
         ssize_t count = recv(peer, server->got + used, sizeof server->got - 1 - used, 0);
 
         if (count <= 0)
             break;
         used += (size_t)count;
-        if (server->effects && is_whole(server->got))
+        if (server->effects && is_complete(server->got))
             effects_stop(server->effects, 0);
     }
     if (server->answer)
@@ -85,13 +84,13 @@ static void server_open(struct server *server, const char *answer)
 
 static void server_close(struct server *server)
 {
-    /* One that nobody has called does not wait for it. */
+    /* Ends the wait of a server that was not called. */
     (void)shutdown(server->descriptor, SHUT_RD);
     pthread_join(server->thread, NULL);
     close(server->descriptor);
 }
 
-/* A call to the server that answers so; the bench is the caller's to close. */
+/* Calls a server with this answer; the caller closes the bench. */
 static void call_in(
     struct bench *bench, struct server *server, const char *answer, const char *more,
     const struct det_trace_context *trace)
@@ -118,7 +117,7 @@ static void call(struct bench *bench, struct server *server, const char *answer,
 
 #define ANSWER(status, body) "HTTP/1.1 " status " Word\r\nConnection: close\r\n\r\n" body
 
-static void it_is_sent_the_whole_story_with_its_key(void **state)
+static void http_effect_sends_the_event_and_its_key(void **state)
 {
     struct server server;
     struct bench bench;
@@ -138,7 +137,7 @@ static void it_is_sent_the_whole_story_with_its_key(void **state)
     bench_close(&bench);
 }
 
-static void it_goes_on_with_the_trace_of_its_event(void **state)
+static void http_effect_continues_the_trace_of_its_event(void **state)
 {
     struct det_trace_context sent = { .trace_id = { 0xAB, [15] = 1 },
                                       .span_id = { 1 },
@@ -191,7 +190,7 @@ static void expect_failure(const char *answer, const char *more, int code, const
 
     call(&bench, &server, answer, more);
     assert_int_equal(bench.result, code);
-    assert_int_equal(bench.told, 1);
+    assert_int_equal(bench.reported, 1);
     if (!strstr(bench.why, why))
         fail_msg("no '%s' in: %s", why, bench.why);
     assert_null(strstr(bench.why, "4242"));
@@ -199,7 +198,7 @@ static void expect_failure(const char *answer, const char *more, int code, const
     bench_close(&bench);
 }
 
-static void all_else_is_a_failed_attempt(void **state)
+static void unlisted_http_statuses_are_failed_attempts(void **state)
 {
     (void)state;
     expect_failure(ANSWER("500", ""), "", DET_ERR_ACTION_FAILED, "status 500");
@@ -215,7 +214,7 @@ static void all_else_is_a_failed_attempt(void **state)
     expect_failure(NULL, ", timeout: 300ms", DET_ERR_TIMEOUT, "timed out after 300ms");
 }
 
-static void when_detent_stops_it_is_cut_off_and_postponed(void **state)
+static void shutdown_interrupts_and_postpones_the_effect(void **state)
 {
     struct server server;
     struct bench bench;
@@ -224,12 +223,12 @@ static void when_detent_stops_it_is_cut_off_and_postponed(void **state)
     call(&bench, &server, until_stop, ", timeout: 1h");
     assert_int_equal(bench.result, DET_EFFECT_POSTPONED);
     assert_non_null(strstr(server.got, "Idempotency-Key: "));
-    assert_string_equal(bench.why, "cut off, because detent stops");
-    assert_int_equal(bench.told, 1);
+    assert_string_equal(bench.why, "interrupted, since detent is stopping");
+    assert_int_equal(bench.reported, 1);
     bench_close(&bench);
 }
 
-static void a_failure_keeps_what_the_server_says_of_it(void **state)
+static void failure_text_includes_the_response_body(void **state)
 {
     static const char long_body[] = ANSWER(
         "500", "0123456789012345678901234567890123456789012345678901234567890123456789012345"
@@ -252,7 +251,7 @@ static void a_failure_keeps_what_the_server_says_of_it(void **state)
     expect_failure(ANSWER("500", " \r\n "), "", DET_ERR_ACTION_FAILED, "status 500");
 }
 
-/* What the runtime is told to wait, when the server says so in a header. */
+/* The delay for the runtime when the server requests one in a header. */
 static det_time wait_after(const char *status, const char *value)
 {
     char answer[256];
@@ -267,7 +266,7 @@ static det_time wait_after(const char *status, const char *value)
     return bench.retry_after;
 }
 
-static void a_server_that_is_busy_can_say_until_when(void **state)
+static void retry_after_of_a_busy_server_delays_the_effect(void **state)
 {
     time_t now = time(NULL);
     char date[64];
@@ -282,7 +281,7 @@ static void a_server_that_is_busy_can_say_until_when(void **state)
     strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &parts));
     wait = wait_after("429", date);
     assert_true(wait > 9 * DET_MINUTE && wait <= 10 * DET_MINUTE);
-    /* The past, nonsense, and those who do not ask to wait. */
+    /* The past, invalid values, and statuses without a delay. */
     assert_int_equal(wait_after("429", "Sun, 06 Nov 1994 08:49:37 GMT"), 0);
     assert_int_equal(wait_after("429", "0"), 0);
     assert_int_equal(wait_after("429", "-5"), 0);
@@ -292,7 +291,7 @@ static void a_server_that_is_busy_can_say_until_when(void **state)
     assert_int_equal(wait_after("201", "120"), 0);
 }
 
-static void nobody_listens(void **state)
+static void refused_connection_is_an_error(void **state)
 {
     struct bench bench;
 
@@ -328,10 +327,10 @@ static void an_answer_that_is_too_long_is_a_failure(void **state)
 
     (void)state;
     memset(answer + used, 'x', sizeof answer - used - 1);
-    expect_failure(answer, "", DET_ERR_LIMIT, "more than 1 MiB");
+    expect_failure(answer, "", DET_ERR_LIMIT, "larger than 1 MiB");
 }
 
-/* curl's memory: the call number `fail_at` fails, and all after it. */
+/* curl's memory: call number `fail_at` and all later ones fail. */
 static atomic_uint curl_calls, fail_at;
 
 static bool is_refused(void)
@@ -361,12 +360,12 @@ static void *curl_calloc(size_t count, size_t size)
     return is_refused() ? NULL : calloc(count, size);
 }
 
-/* How often it was postponed, and how often it failed after it had been sent. */
+/* How often it was postponed, and how often it failed after the request was sent. */
 struct shortages {
     unsigned postponed, failed;
 };
 
-static void judge_shortage(
+static void validate_shortage(
     struct shortages *shortages, const struct bench *bench, const struct server *server)
 {
     bool was_sent = server->got[0] != '\0';
@@ -377,7 +376,7 @@ static void judge_shortage(
     shortages->failed += bench->result < 0 && was_sent;
 }
 
-static void a_lack_of_memory_in_curl_postpones_it_only_before_it_is_sent(void **state)
+static void curl_allocation_failure_postpones_only_before_sending(void **state)
 {
     struct shortages shortages = { 0 };
     unsigned total = 1;
@@ -398,7 +397,7 @@ static void a_lack_of_memory_in_curl_postpones_it_only_before_it_is_sent(void **
             ", headers: {X-Shop: one}");
         if (number == 0)
             total = atomic_load(&curl_calls);
-        judge_shortage(&shortages, &bench, &server);
+        validate_shortage(&shortages, &bench, &server);
         bench_close(&bench);
     }
     atomic_store(&fail_at, 0);
@@ -421,12 +420,12 @@ static int call_all(struct det_test_memory *memory, void *argument)
         r = bench_call(&bench);
     server_close(&server);
     if (bench.result)
-        judge_shortage(argument, &bench, &server);
+        validate_shortage(argument, &bench, &server);
     bench_close(&bench);
     return r == DET_EFFECT_PRODUCED ? 0 : r == DET_EFFECT_POSTPONED ? DET_ERR_NO_MEMORY : r;
 }
 
-static void a_lack_of_memory_for_the_answer_is_a_failed_attempt(void **state)
+static void allocation_failure_for_the_response_fails_the_attempt(void **state)
 {
     struct shortages shortages = { 0 };
 
@@ -439,16 +438,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         /* The first to initialize curl. */
-        cmocka_unit_test(when_detent_stops_it_is_cut_off_and_postponed),
-        cmocka_unit_test(a_lack_of_memory_in_curl_postpones_it_only_before_it_is_sent),
-        cmocka_unit_test(a_lack_of_memory_for_the_answer_is_a_failed_attempt),
-        cmocka_unit_test(it_is_sent_the_whole_story_with_its_key),
-        cmocka_unit_test(it_goes_on_with_the_trace_of_its_event),
+        cmocka_unit_test(shutdown_interrupts_and_postpones_the_effect),
+        cmocka_unit_test(curl_allocation_failure_postpones_only_before_sending),
+        cmocka_unit_test(allocation_failure_for_the_response_fails_the_attempt),
+        cmocka_unit_test(http_effect_sends_the_event_and_its_key),
+        cmocka_unit_test(http_effect_continues_the_trace_of_its_event),
         cmocka_unit_test(statuses_and_bodies_are_events),
-        cmocka_unit_test(all_else_is_a_failed_attempt),
-        cmocka_unit_test(a_failure_keeps_what_the_server_says_of_it),
-        cmocka_unit_test(a_server_that_is_busy_can_say_until_when),
-        cmocka_unit_test(nobody_listens),
+        cmocka_unit_test(unlisted_http_statuses_are_failed_attempts),
+        cmocka_unit_test(failure_text_includes_the_response_body),
+        cmocka_unit_test(retry_after_of_a_busy_server_delays_the_effect),
+        cmocka_unit_test(refused_connection_is_an_error),
         cmocka_unit_test(a_secret_that_cannot_be_read_is_a_failure_and_nothing_is_sent),
         cmocka_unit_test(an_answer_that_is_too_long_is_a_failure),
     };

@@ -35,7 +35,7 @@ static const char bench_spec[] = "#define FSM_NAME order\n"
                                  "ON(B, CHARGED, A)\n"
                                  "ON(B, DECLINED, A)\n";
 
-/* What the last call came to. */
+/* A bench that calls one effect and keeps the result of the last call. */
 struct bench {
     struct project project;
     struct det_spec *spec;
@@ -43,23 +43,23 @@ struct bench {
     struct effects effects;
     int result;
     char why[EFFECT_WHY_TEXT];
-    unsigned told;
+    unsigned reported;
     det_time retry_after;
     const struct det_trace_context *trace; /* of the call; NULL: none */
     char event[1024];                      /* a struct of the machine */
     char *folder;
 };
 
-static inline void bench_tell(void *user, const struct effect_failure *failure)
+static inline void bench_report(void *user, const struct effect_failure *failure)
 {
     struct bench *bench = user;
 
     assert_string_equal(failure->call->effect, "charge");
     snprintf(bench->why, sizeof bench->why, "%s", failure->why);
-    bench->told++;
+    bench->reported++;
 }
 
-/* `effect` is what stands behind "charge:". */
+/* `effect` is the text after "charge:". */
 static inline int bench_open(
     struct bench *bench, const struct det_allocator *allocator, const char *effect)
 {
@@ -84,7 +84,7 @@ static inline int bench_open(
     r = effects_open(&bench->effects, allocator, det_world_real(), &bench->project.config);
     if (r < 0)
         return r;
-    bench->effects.tell = bench_tell;
+    bench->effects.report = bench_report;
     bench->effects.user = bench;
     return effects_bind(&bench->effects, &bench->project.config.machines[0], bench->machine);
 }
@@ -98,7 +98,7 @@ static inline void bench_close(struct bench *bench)
     det_test_folder_remove(bench->folder);
 }
 
-/* An attempt for order o-1 with a total of 42, asked for by a payment. */
+/* An attempt for order o-1 with a total of 42, requested by a payment. */
 static inline int bench_call(struct bench *bench)
 {
     struct det_effect_call call = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* http_header.c - reads the secret ones, and wipes what it has read. */
+/* http_header.c - adds the configured headers of a request; reads secret ones and wipes their
+ * memory. */
 #include "daemon/http_header.h"
 
 #include <stdio.h>
@@ -13,14 +14,14 @@
 
 #define SECRET_MAX 65536
 
-static void wipe(char *text)
+static void wipe_text(char *text)
 {
     if (text)
         explicit_bzero(text, strlen(text));
     free(text);
 }
 
-/* The value of a secret: a line without its end. NULL with the reason. */
+/* Returns the secret: one line, without its end. NULL, with the reason. */
 static char *read_secret(
     struct det_world *world, const struct config_header *header, char *why, size_t capacity)
 {
@@ -28,7 +29,7 @@ static char *read_secret(
     size_t size = 0;
 
     if (header->from == CONFIG_HEADER_VARIABLE) {
-        /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): the environment is not changed */
         const char *value = getenv(header->value);
 
         copy = value ? strdup(value) : NULL;
@@ -39,7 +40,7 @@ static char *read_secret(
     }
     if (copy && *copy && !copy[strcspn(copy, "\r\n")])
         return copy;
-    wipe(copy);
+    wipe_text(copy);
     snprintf(
         why, capacity, "the secret header %s: %s:%.160s cannot be read", header->name,
         header->from == CONFIG_HEADER_FILE ? "file" : "env", header->value);
@@ -57,6 +58,6 @@ bool http_lines_add_header(
         return http_lines_add(lines, header->name, header->value);
     secret = read_secret(world, header, why, capacity);
     is_added = secret && http_lines_add(lines, header->name, secret);
-    wipe(secret);
+    wipe_text(secret);
     return is_added;
 }

@@ -1,53 +1,54 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* job_requests.c - what can be asked of durable slots: a job for one, another try,
- * a cancel.
+/* job_requests.c - requests to durable slots: submits, retries and cancels jobs.
  *
- *     verb (loop) --> ask --pool--> the store, which may take its time --loop--> answer
- *                      ^                                                    |
- *                      +---- a while later: who waits for the end of a job, +
- *                            or for the start of one that is to be cancelled
+ *     request (loop) --> ask --pool--> the store, which may block --loop--> answer
+ *                         ^                                             |
+ *                         +---- later: the job has not ended yet, or ---+
+ *                               the job to cancel has not started yet
  *
- * A job may run in another detent, so its end is looked for in the store.
+ * A job may run in another detent, so the store is polled for its end.
  *
- * The pool has one thread, so that jobs get into the queue in the order in which they were
- * submitted. */
+ * The pool has one thread, so jobs are queued in the order of their submission. */
 #include <detent/driver/loop.h>
-#include <stdlib.h>
+#include <detent/driver/store.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "daemon/machines.h"
-#include "daemon/verbs.h"
+#include "daemon/slots_internal.h"
+#include "os/pool.h"
 #include "store/jobs.h"
 #include "task/durable.h"
 
-#define LOOK_EVERY (200 * DET_MILLISECOND)
-/* For a job that was claimed and is about to be started: how soon, how often. */
-#define LOOK_SOON (20 * DET_MILLISECOND)
-#define LOOKS     50
+#define CHECK_EVERY (200 * DET_MILLISECOND)
+/* For a job that is claimed but has not started: interval and number of polls. */
+#define CHECK_SOON (20 * DET_MILLISECOND)
+#define LOOKS      50
 
 struct ask {
     struct det_job job;
     struct up *up;
-    struct socket_call *call;            /* NULL: who asked went away */
-    struct det_durable *queue;           /* NULL: it is not one of ours */
-    struct det_arena arena;              /* of the texts */
-    const char *body;                    /* of a job that is submitted; NULL: it is a change */
-    struct det_job_change what;          /* slot and id are those of either */
-    char running[DET_TASK_NAME_MAX + 1]; /* the task to be stopped; "": none */
+    struct up_request *request;       /* NULL: the client has disconnected */
+    struct up_submission *submission; /* of the requester, until it disconnects; NULL: a change */
+    struct det_store *store;
+    struct det_durable *queue;           /* NULL: this detent does not serve the slot */
+    struct det_arena arena;              /* of the copied texts */
+    const char *body;                    /* of a submitted job; NULL: a change */
+    struct det_job_change what;          /* slot and id are set for both */
+    char running[DET_TASK_NAME_MAX + 1]; /* the task to stop; "": none */
     int result;
     struct det_error error;
-    /* Of who waits. */
-    bool shall_wait, is_submitted;
-    bool was_there;      /* it was not new, and this is its state */
-    bool is_resting;     /* until the timer runs; else it is the pool's, or on its way back */
-    struct det_list all; /* that rest */
+    /* Of a request that waits for the end of the job. */
+    bool wait_wanted, is_submitted;
+    bool is_repeated;    /* the job existed already, in this state */
+    bool is_resting;     /* the timer is set; else the pool or its post has it */
+    struct det_list all; /* in the list of resting requests */
     struct det_timer timer;
     enum det_job_state state;
-    uint32_t attempts, looks;
+    uint32_t attempts, checks;
     char reason[DET_REASON_MAX + 1];
 };
 
@@ -62,10 +63,10 @@ static int take_running(void *context, const struct det_job_row *row)
     return 0;
 }
 
-static int change(struct ask *ask)
+static int change_job(struct ask *ask)
 {
     const struct det_job_query query = { .queue = ask->what.queue, .id = ask->what.id, .limit = 1 };
-    struct det_store *store = ask->up->store;
+    struct det_store *store = ask->store;
     int r;
 
     r = store->ops->jobs->change(store, &ask->what);
@@ -88,10 +89,10 @@ static int take_state(void *context, const struct det_job_row *row)
     return 0;
 }
 
-static void look(struct ask *ask)
+static void look_up(struct ask *ask)
 {
     const struct det_job_query query = { .queue = ask->what.queue, .id = ask->what.id, .limit = 1 };
-    struct det_store *store = ask->up->store;
+    struct det_store *store = ask->store;
     int r;
 
     ask->result = DET_ERR_NOT_FOUND;
@@ -100,7 +101,7 @@ static void look(struct ask *ask)
         ask->result = r;
 }
 
-static void submit(struct ask *ask)
+static void submit_job(struct ask *ask)
 {
     bool is_new = true;
 
@@ -113,160 +114,207 @@ static void submit(struct ask *ask)
         &is_new, &ask->error);
     if (ask->result < 0 || is_new)
         return;
-    look(ask);
-    ask->was_there = ask->result == 0;
+    look_up(ask);
+    ask->is_repeated = ask->result == 0;
 }
 
-static void run(void *argument)
+static void run_ask(void *argument)
 {
     struct ask *ask = argument;
 
     if (ask->is_submitted) {
-        look(ask);
+        look_up(ask);
         return;
     }
     if (!ask->body) {
-        ask->result = change(ask);
+        ask->result = change_job(ask);
         return;
     }
-    submit(ask);
+    submit_job(ask);
 }
 
 /* On the loop. */
 
+static void assert_ask(const struct ask *ask)
+{
+    det_assert(ask->what.queue && ask->what.id);
+    det_assert(ask->is_resting != det_list_is_empty(&ask->all));
+    det_assert(!ask->is_submitted || (ask->body && ask->wait_wanted));
+    det_assert(ask->checks <= LOOKS);
+}
+
 static void free_ask(struct ask *ask)
 {
+    det_assert(!ask->is_resting);
     const struct det_allocator *allocator = ask->arena.allocator;
 
     det_arena_deinit(&ask->arena);
     DET_DELETE(allocator, ask);
 }
 
-/* One that runs here is stopped, and has then failed. */
+/* Stops an attempt that runs here; the attempt has then failed. */
 static void stop_running(struct ask *ask)
 {
-    struct det_tasks *tasks = ask->up->tasks;
+    struct det_tasks *tasks = up_tasks_supervisor(ask->up);
     det_task_id id = ask->running[0] ? det_tasks_find(tasks, ask->running) : 0;
 
     if (id && det_tasks_remove(tasks, id) >= 0)
         ask->result = 0;
 }
 
-static json_t *submitted(const struct ask *ask)
+static void write_submitted(const struct ask *ask)
 {
-    return json_pack(
-        "{s:s, s:I, s:s, s:b, s:s?, s:b, s:I}", "kind", "submitted", "id", (json_int_t)0, "name",
-        ask->what.id, "durable", 1, "state",
-        ask->was_there ? det_jobs_state_name(ask->state) : NULL, "started", 0, "depth",
-        (json_int_t)0);
+    struct det_json_writer *json = ask->request->json;
+
+    ask->submission->is_repeated = ask->is_repeated;
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "kind", "submitted");
+    det_json_number(json, "id", 0);
+    det_json_text(json, "name", ask->what.id);
+    det_json_bool(json, "durable", true);
+    det_json_text(json, "state", ask->is_repeated ? det_jobs_state_name(ask->state) : NULL);
+    det_json_bool(json, "started", false);
+    det_json_number(json, "depth", 0);
+    det_json_close(json, '}');
 }
 
-static void tell_end(const struct ask *ask)
+/* Writes the members of up_write_end(); the store keeps neither exit code nor signal. */
+static void write_end(const struct ask *ask)
 {
-    json_t *end = json_pack(
-        "{s:s, s:I, s:s, s:n, s:n, s:o, s:I, s:s}", "kind", "end", "id", (json_int_t)0, "outcome",
-        ask->state == DET_JOB_DONE ? "completed" : "failed", "exit_code", "signal", "reason",
-        ask->reason[0] ? cli_json_text(ask->reason) : json_null(), "attempts",
-        (json_int_t)ask->attempts, "rejection", det_rejection_label(DET_REJECTION_NONE));
+    struct det_json_writer *json = ask->request->json;
+    bool is_done = ask->state == DET_JOB_DONE;
 
-    (void)socket_call_send(ask->call, end);
-    socket_call_end(ask->call);
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "kind", "end");
+    det_json_number(json, "id", 0);
+    det_json_text(json, "outcome", is_done ? "completed" : "failed");
+    det_json_null(json, "exit_code");
+    det_json_null(json, "signal");
+    det_json_text(json, "reason", ask->reason[0] ? ask->reason : NULL);
+    det_json_number(json, "attempts", ask->attempts);
+    det_json_text(json, "rejection", det_rejection_label(DET_REJECTION_NONE));
+    det_json_close(json, '}');
+}
+
+static void write_changed(const struct ask *ask)
+{
+    struct det_json_writer *json = ask->request->json;
+
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "kind", "changed");
+    det_json_close(json, '}');
 }
 
 static void end_rest(struct ask *ask)
 {
+    det_assert(ask->is_resting);
     ask->is_resting = false;
     det_list_remove(&ask->all);
-    det_loop_timer_cancel(ask->up->loop, &ask->timer);
+    det_loop_timer_cancel(up_loop(ask->up), &ask->timer);
 }
 
-static void rested(void *argument)
+static void on_rested(void *argument)
 {
     struct ask *ask = argument;
 
-    /* It is over, and who asked is told so. */
-    if (!ask->up->asks)
+    struct det_pool *pool = up_slots(ask->up)->pool;
+
+    /* Slots are closing, and up_jobs_close() fails the request. */
+    if (!pool)
         return;
     end_rest(ask);
-    det_pool_submit(ask->up->asks, &ask->job);
+    det_pool_submit(pool, &ask->job);
 }
 
-/* False: there is no time left to rest. */
-static bool rest(struct ask *ask, det_time span)
+/* Schedules the next poll after `span`. False: not, since detent is stopping or is out of
+ * memory. */
+static bool poll_later(struct ask *ask, det_time span)
 {
-    struct det_loop *loop = ask->up->loop;
+    struct det_loop *loop = up_loop(ask->up);
 
-    ask->timer = (struct det_timer){ .run = rested, .argument = ask };
-    ask->is_resting = ask->up->state < UP_STOPPING &&
+    det_assert(ask->request && !ask->is_resting && span > 0);
+    ask->timer = (struct det_timer){ .run = on_rested, .argument = ask };
+    ask->is_resting = !up_is_stopping(ask->up) &&
                       det_loop_timer_set(loop, &ask->timer, det_loop_now(loop) + span) >= 0;
     ask->job.is_dropped = !ask->is_resting;
     if (ask->is_resting)
-        det_list_append(&ask->up->resting, &ask->all);
+        det_list_append(&up_slots(ask->up)->resting, &ask->all);
+    assert_ask(ask);
     return ask->is_resting;
 }
 
-/* True: it goes on, and is to be kept. A store that cannot be reached now is asked again. */
-static bool goes_on(struct ask *ask)
+/* True: the request is kept and polls again, also while the store is unreachable. */
+static bool keeps_polling(struct ask *ask)
 {
     bool is_over = ask->is_submitted && ask->result == 0 &&
                    (ask->state == DET_JOB_DONE || ask->state == DET_JOB_FAILED);
 
-    if (!ask->call || !ask->shall_wait || ask->job.is_dropped || is_over)
+    if (!ask->request || !ask->wait_wanted || ask->job.is_dropped || is_over)
         return false;
     if (ask->is_submitted ? ask->result == DET_ERR_NOT_FOUND : ask->result < 0)
         return false;
-    if (!ask->is_submitted)
-        (void)socket_call_send(ask->call, submitted(ask));
+    if (!ask->is_submitted) {
+        write_submitted(ask);
+        up_request_part(ask->request);
+    }
     ask->is_submitted = true;
-    if (!ask->call)
-        return false;
-    return rest(ask, LOOK_EVERY);
+    return poll_later(ask, CHECK_EVERY);
 }
 
-/* True: it was claimed and is not started yet, or has just ended, and is looked for again. */
-static bool looks_again(struct ask *ask)
+/* True: polls again, for a job that was claimed but has not started, or has just ended. */
+static bool polls_again(struct ask *ask)
 {
-    if (!ask->running[0] || ask->result != DET_ERR_NOT_FOUND || !ask->call || ask->looks == LOOKS)
+    if (!ask->running[0] || ask->result != DET_ERR_NOT_FOUND || !ask->request ||
+        ask->checks == LOOKS)
         return false;
-    ask->looks++;
+    ask->checks++;
     ask->running[0] = '\0';
-    return rest(ask, LOOK_SOON);
+    return poll_later(ask, CHECK_SOON);
 }
 
-static void answer(struct ask *ask)
+static void write_answer(const struct ask *ask)
 {
-    char why[UP_AWAY_TEXT];
+    if (ask->is_submitted)
+        write_end(ask);
+    else if (ask->body)
+        write_submitted(ask);
+    else
+        write_changed(ask);
+}
+
+static void answer_ask(struct ask *ask)
+{
+    struct up_request *request = ask->request;
+    char why[UP_UNREACHABLE_TEXT];
 
     if (ask->is_submitted && ask->job.is_dropped)
-        socket_call_fail(
-            ask->call, DET_ERR_CLOSED,
-            "detent is shutting down; %.100s is in the store, and detent jobs shows its end",
+        up_request_fail(
+            request, DET_ERR_CLOSED, "detent is shutting down; %.100s is stored; see 'detent jobs'",
             ask->what.id);
     else if (ask->job.is_dropped)
-        socket_call_fail(ask->call, DET_ERR_CLOSED, CLI_SHUTDOWN);
-    else if (ask->result < 0 && up_store_is_away(ask->up, why))
-        socket_call_fail(ask->call, DET_ERR_IO, "the store cannot be reached: %s", why);
+        up_request_fail(request, DET_ERR_CLOSED, CLI_SHUTDOWN);
+    else if (ask->result < 0 && up_store_is_unreachable(ask->up, why))
+        up_request_fail(request, DET_ERR_IO, "the store cannot be reached: %s", why);
     else if (ask->result < 0)
-        socket_call_fail(
-            ask->call, ask->result, "%s",
+        up_request_fail(
+            request, ask->result, "%s",
             ask->error.text[0] ? ask->error.text : det_error_text(ask->result));
-    else if (ask->is_submitted)
-        tell_end(ask);
-    else if (ask->body)
-        socket_call_answer(ask->call, submitted(ask));
-    else
-        socket_call_answer(ask->call, json_pack("{s:s}", "kind", "changed"));
+    else {
+        write_answer(ask);
+        up_request_end(request);
+    }
 }
 
-static void done(void *argument)
+static void on_answered(void *argument)
 {
     struct ask *ask = argument;
 
+    assert_ask(ask);
     stop_running(ask);
-    if (goes_on(ask) || looks_again(ask))
+    if (keeps_polling(ask) || polls_again(ask))
         return;
-    if (ask->call)
-        answer(ask);
+    if (ask->request)
+        answer_ask(ask);
     free_ask(ask);
 }
 
@@ -274,21 +322,24 @@ static void on_gone(void *user)
 {
     struct ask *ask = user;
 
-    ask->call = NULL;
+    ask->request = NULL;
+    ask->submission = NULL;
     if (!ask->is_resting)
         return;
     end_rest(ask);
     free_ask(ask);
 }
 
-void up_jobs_over(struct up *up)
+void up_jobs_close(struct up *up)
 {
-    while (!det_list_is_empty(&up->resting)) {
-        struct ask *ask = DET_CONTAINER(up->resting.next, struct ask, all);
+    struct det_list *resting = &up_slots(up)->resting;
+
+    while (!det_list_is_empty(resting)) {
+        struct ask *ask = DET_CONTAINER(resting->next, struct ask, all);
 
         end_rest(ask);
         ask->job.is_dropped = true;
-        answer(ask);
+        answer_ask(ask);
         free_ask(ask);
     }
 }
@@ -300,86 +351,74 @@ static bool keep_text(struct ask *ask, const char **text)
     return *text != NULL;
 }
 
-/* `body` NULL: a change. */
-static void begin(
-    struct up *up, struct socket_call *call, const struct det_job_change *what, const char *body,
-    bool shall_wait)
+/* Copies the texts of the request: the store may take longer than the client waits. */
+static struct ask *open_ask(
+    struct up *up, struct up_request *request, const struct det_job_change *what, const char *body)
 {
-    const struct det_allocator *allocator = up->output.outer->allocator;
-    struct ask *ask;
-    char why[UP_AWAY_TEXT];
+    const struct det_allocator *allocator = up_allocator(up);
+    struct ask *ask = DET_NEW(allocator, struct ask);
 
-    /* It is tried all the time; who asks need not wait for it. */
-    if (up_store_is_away(up, why)) {
-        socket_call_fail(call, DET_ERR_IO, "the store cannot be reached: %s", why);
-        return;
-    }
-    ask = DET_NEW(allocator, struct ask);
-    if (!ask) {
-        socket_call_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
-        return;
-    }
+    if (!ask)
+        return NULL;
+    det_assert(what->queue && what->id);
+    det_list_init(&ask->all);
     det_arena_init(&ask->arena, allocator);
     ask->up = up;
-    ask->call = call;
+    ask->request = request;
+    ask->store = up_slots_store(up);
     ask->queue = up_durable_find(up, what->queue);
     ask->what = *what;
     ask->body = body;
-    ask->shall_wait = shall_wait;
-    ask->job = (struct det_job){ .run = run, .done = done, .argument = ask, .loop = up->loop };
-    if (!keep_text(ask, &ask->what.queue) || !keep_text(ask, &ask->what.id) ||
-        (body && !keep_text(ask, &ask->body)) ||
-        (what->reason && !keep_text(ask, &ask->what.reason))) {
-        socket_call_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
-        free_ask(ask);
+    ask->job = (struct det_job){
+        .run = run_ask, .done = on_answered, .argument = ask, .loop = up_loop(up)
+    };
+    if (keep_text(ask, &ask->what.queue) && keep_text(ask, &ask->what.id) &&
+        (!body || keep_text(ask, &ask->body)) &&
+        (!what->reason || keep_text(ask, &ask->what.reason)))
+        return ask;
+    free_ask(ask);
+    return NULL;
+}
+
+/* `submission` and `body` NULL: a change. */
+static void begin_ask(
+    struct up *up, struct up_request *request, const struct det_job_change *what,
+    struct up_submission *submission, const char *body)
+{
+    struct ask *ask;
+    char why[UP_UNREACHABLE_TEXT];
+
+    /* The store reconnects by itself: a client need not wait for it. */
+    if (up_store_is_unreachable(up, why)) {
+        up_request_fail(request, DET_ERR_IO, "the store cannot be reached: %s", why);
         return;
     }
-    socket_call_keep(call, on_gone, ask);
-    det_pool_submit(up->asks, &ask->job);
-}
-
-void up_jobs_submit(
-    struct up *up, struct socket_call *call, const char *slot, const char *id, bool shall_wait,
-    json_t *body_take)
-{
-    char *text = body_take ? json_dumps(body_take, JSON_COMPACT) : NULL;
-
-    json_decref(body_take);
-    if (text)
-        begin(up, call, &(struct det_job_change){ .queue = slot, .id = id }, text, shall_wait);
-    else
-        socket_call_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
-    free(text);
-}
-
-void up_run_job(void *context, const struct socket_request *request, struct socket_call *call)
-{
-    static const struct up_argument table[] = { { "change", UP_TEXT },
-                                                { "slot", UP_TEXT },
-                                                { "job", UP_TEXT },
-                                                { "reason", UP_TEXT },
-                                                { NULL, UP_TEXT } };
-    struct det_job_change what = { .queue = NULL };
-    struct up *up = context;
-    const char *verb;
-
-    if (!up_arguments_check(request, call, table))
+    ask = open_ask(up, request, what, body);
+    if (!ask) {
+        up_request_fail_memory(request);
         return;
-    verb = up_argument_text(request, "change");
-    what.queue = up_argument_text(request, "slot");
-    what.id = up_argument_text(request, "job");
-    what.reason = up_argument_text(request, "reason");
-    what.verb = verb && strcmp(verb, "retry") == 0 ? DET_JOB_RETRY : DET_JOB_CANCEL;
-    if (!up->durable_count)
-        socket_call_fail(call, DET_ERR_UNSUPPORTED, "this detent up has no durable slots");
-    else if (up->state >= UP_STOPPING)
-        socket_call_fail(call, DET_ERR_CLOSED, CLI_SHUTDOWN);
-    else if (!verb || (what.verb == DET_JOB_CANCEL && strcmp(verb, "cancel") != 0))
-        socket_call_fail(call, DET_ERR_INVALID, "'change' is one of retry, cancel");
-    else if (what.reason && strlen(what.reason) > DET_REASON_MAX)
-        socket_call_fail(call, DET_ERR_INVALID, "'reason' has at most %d bytes", DET_REASON_MAX);
-    else if (!what.queue || !what.id)
-        socket_call_fail(call, DET_ERR_INVALID, "'job' needs 'slot' and 'job'");
+    }
+    ask->submission = submission;
+    ask->wait_wanted = submission && submission->wait_wanted;
+    up_request_keep(request, on_gone, ask);
+    det_pool_submit(up_slots(up)->pool, &ask->job);
+}
+
+void up_submit_durable(
+    struct up *up, struct up_request *request, struct up_submission *submission, const char *id,
+    const char *body)
+{
+    const struct det_job_change what = { .queue = submission->slot, .id = id };
+
+    begin_ask(up, request, &what, submission, body);
+}
+
+void up_change_job(struct up *up, struct up_request *request, const struct det_job_change *change)
+{
+    if (up_is_stopping(up))
+        up_request_fail(request, DET_ERR_CLOSED, CLI_SHUTDOWN);
+    else if (!up_durable_count(up))
+        up_request_fail(request, DET_ERR_UNSUPPORTED, "this detent up has no durable slots");
     else
-        begin(up, call, &what, NULL, false);
+        begin_ask(up, request, change, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* line_buffer.c - keeps the newest lines, each in one block of memory. */
+/* line_buffer.c - keeps the newest lines, one block of memory each. */
 #include "daemon/line_buffer.h"
 
 #include <string.h>
@@ -12,6 +12,13 @@
 static size_t size_of(const struct up_line *line)
 {
     return sizeof *line + line->size + 1 + strlen(line->name) + 1;
+}
+
+static void assert_lines(const struct up_lines *lines)
+{
+    det_assert(det_list_is_empty(&lines->all) == (lines->count == 0));
+    det_assert(lines->count > 0 || lines->bytes == 0);
+    det_assert(lines->count <= lines->newest);
 }
 
 static struct up_line *line_of(struct det_list *node)
@@ -33,6 +40,7 @@ static void drop_oldest(struct up_lines *lines)
 {
     struct up_line *line = line_of(lines->all.next);
 
+    det_assert(lines->count > 0 && lines->bytes >= line->size && line->number <= lines->newest);
     det_list_remove(&line->node);
     lines->count--;
     lines->bytes -= line->size;
@@ -61,6 +69,7 @@ static struct up_line *new_line(struct up_lines *lines, const struct det_line *l
     if (line->size > 0)
         memcpy(made->text, line->text, line->size);
     made->name = memcpy(made->text + line->size + 1, line->name, name_size);
+    det_assert(size_of(made) == sizeof *made + line->size + 1 + name_size);
     return made;
 }
 
@@ -78,13 +87,14 @@ void up_lines_add(struct up_lines *lines, const struct det_line *line, det_time 
     lines->bytes += made->size;
     while (lines->count > 1 && (lines->count > lines->lines_max || lines->bytes > lines->bytes_max))
         drop_oldest(lines);
+    assert_lines(lines);
 }
 
 const struct up_line *up_lines_after(const struct up_lines *lines, uint64_t number)
 {
     const struct up_line *found = NULL, *line = NULL;
 
-    /* Readers are near the newest one, or begin with the oldest. */
+    /* Readers are near the newest line or start with the oldest. */
     if (lines->count > 0 && line_of(lines->all.next)->number > number)
         return line_of(lines->all.next);
     while ((line = up_lines_previous(lines, line)) && line->number > number)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* line_buffer.h - the newest lines that tasks have written, within bounds of number and bytes.
+/* line_buffer.h - the newest lines of tasks, limited in number and bytes.
  *
- * Each line has a number, from 1; a reader keeps the number of the last one it has seen, and sees
- * by the next number what has gone meanwhile.
+ * Each line has a number, from 1. A reader keeps the number of the last line that it has read, and
+ * detects lost lines by the next number.
  *
  * Invariants
- *   1. At most lines_max lines and bytes_max bytes are kept, the oldest ones are given up first;
- *      the newest line is kept whatever its size.
- *   2. Numbers of kept lines ascend. A gap is a line that there was no memory for. */
+ *   1. At most lines_max lines and bytes_max bytes are kept; the oldest lines are removed first.
+ *      The newest line is kept whatever its size.
+ *   2. Numbers of kept lines ascend. A gap is a line that was lost for lack of memory. */
 #ifndef DET_DAEMON_LINE_BUFFER_H
 #define DET_DAEMON_LINE_BUFFER_H
 
@@ -28,7 +28,7 @@ struct up_line {
     enum det_stream stream;
     bool is_cut;
     size_t size;
-    const char *name; /* behind the text; both behind this struct */
+    const char *name; /* follows the text; both follow this struct */
     char text[];
 };
 
@@ -37,18 +37,18 @@ struct up_lines {
     struct det_list all; /* oldest first */
     size_t count, bytes;
     size_t lines_max, bytes_max;
-    uint64_t newest; /* the number of the newest line; 0: none yet */
+    uint64_t newest; /* number of the newest line; 0: none */
 };
 
 void up_lines_init(struct up_lines *lines, const struct det_allocator *allocator);
 void up_lines_deinit(struct up_lines *lines);
-/* Without memory the line is missed by all: its number is used all the same. */
+/* Out of memory, the line is lost; its number is used. */
 void up_lines_add(struct up_lines *lines, const struct det_line *line, det_time at);
-/* The first line behind `number` that is still there; NULL: none. */
+/* The first kept line after `number`; NULL: none. */
 const struct up_line *up_lines_after(const struct up_lines *lines, uint64_t number);
-/* The line behind this one; NULL: it is the newest. */
+/* The next line; NULL: this is the newest. */
 const struct up_line *up_lines_next(const struct up_lines *lines, const struct up_line *line);
-/* The line before it; `line` NULL: the newest. NULL: there is none. */
+/* The previous line, or the newest if `line` is NULL; NULL: none. */
 const struct up_line *up_lines_previous(const struct up_lines *lines, const struct up_line *line);
 
 #endif

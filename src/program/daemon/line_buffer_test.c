@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* line_buffer_test.c - the newest lines: what is kept, what is given up, how a reader finds its
- * place. */
+/* line_buffer_test.c - the newest lines: which are kept or removed, and how a reader continues. */
 #include "daemon/line_buffer.h"
 
 #include "lib/test.h"
@@ -68,7 +67,7 @@ static void a_line_of_no_bytes_is_a_line(void **state)
     up_lines_deinit(&lines);
 }
 
-static void the_oldest_go_when_there_are_too_many(void **state)
+static void oldest_lines_are_removed_over_the_count_limit(void **state)
 {
     struct up_lines lines;
 
@@ -83,7 +82,7 @@ static void the_oldest_go_when_there_are_too_many(void **state)
     up_lines_deinit(&lines);
 }
 
-static void the_oldest_go_when_they_are_too_large(void **state)
+static void oldest_lines_are_removed_over_the_size_limit(void **state)
 {
     char large[101];
     struct up_lines lines;
@@ -106,7 +105,7 @@ static void the_oldest_go_when_they_are_too_large(void **state)
     up_lines_deinit(&lines);
 }
 
-static void a_reader_finds_its_place(void **state)
+static void line_reader_continues_at_its_position(void **state)
 {
     const struct up_line *line;
     struct up_lines lines;
@@ -137,7 +136,7 @@ static int add_some(struct det_test_memory *memory, void *argument)
     (void)argument;
     up_lines_init(&lines, &memory->allocator);
     add_many(&lines, 5);
-    /* Those that there was no memory for leave a gap in the numbers. */
+    /* Lines lost for lack of memory leave a gap in the numbers. */
     for (const struct up_line *line = up_lines_after(&lines, 0); line;
          line = up_lines_next(&lines, line))
         kept++;
@@ -148,7 +147,7 @@ static int add_some(struct det_test_memory *memory, void *argument)
     return 0;
 }
 
-static void without_memory_a_line_is_missed(void **state)
+static void allocation_failure_counts_the_line_as_missed(void **state)
 {
     (void)state;
     det_test_each_failure(add_some, NULL);
@@ -159,10 +158,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_is_kept_as_it_was),
         cmocka_unit_test(a_line_of_no_bytes_is_a_line),
-        cmocka_unit_test(the_oldest_go_when_there_are_too_many),
-        cmocka_unit_test(the_oldest_go_when_they_are_too_large),
-        cmocka_unit_test(a_reader_finds_its_place),
-        cmocka_unit_test(without_memory_a_line_is_missed),
+        cmocka_unit_test(oldest_lines_are_removed_over_the_count_limit),
+        cmocka_unit_test(oldest_lines_are_removed_over_the_size_limit),
+        cmocka_unit_test(line_reader_continues_at_its_position),
+        cmocka_unit_test(allocation_failure_counts_the_line_as_missed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,66 +1,45 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* listen_sockets.c - the sockets of the HTTP API: those that who started us has opened, or our own,
- * bound while we may be root still. */
-#include <arpa/inet.h>
+/* listen_sockets.c - the sockets of the HTTP API: inherited from the service manager, or bound, if
+ * necessary before root is dropped. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "base/assert.h"
 #include "base/text.h"
-#include "daemon/serve.h"
+#include "daemon/host.h"
+#include "http/address.h"
 
-#define GIVEN_FIRST 3 /* as sd_listen_fds(3) has it */
-#define BACKLOG     1024
+#define GIVEN_FIRST 3 /* SD_LISTEN_FDS_START of sd_listen_fds(3) */
 
-union address {
-    struct sockaddr any;
-    struct sockaddr_in four;
-    struct sockaddr_in6 six;
-    struct sockaddr_un path;
-    struct sockaddr_storage storage;
-};
-
-/* Which address it is bound to. */
-static int describe(struct serve_socket *found)
+/* Reads the address of a bound socket. */
+static int describe_socket(struct serve_socket *found)
 {
-    union address address = { .storage = { .ss_family = AF_UNSPEC } };
+    union http_address address = { .any.sa_family = AF_UNSPEC };
     socklen_t size = sizeof address;
-    char host[INET6_ADDRSTRLEN];
 
     if (getsockname(found->descriptor, &address.any, &size) < 0)
         return -1;
-    switch (address.any.sa_family) {
-    case AF_INET:
-        inet_ntop(AF_INET, &address.four.sin_addr, host, sizeof host);
-        snprintf(found->text, sizeof found->text, "%s:%u", host, ntohs(address.four.sin_port));
-        found->is_loopback = ntohl(address.four.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-        return 0;
-    case AF_INET6:
-        inet_ntop(AF_INET6, &address.six.sin6_addr, host, sizeof host);
-        snprintf(found->text, sizeof found->text, "[%s]:%u", host, ntohs(address.six.sin6_port));
-        found->is_loopback = IN6_IS_ADDR_LOOPBACK(&address.six.sin6_addr);
-        return 0;
-    case AF_UNIX:
-        snprintf(found->text, sizeof found->text, "%.100s", address.path.sun_path);
+    if (address.any.sa_family == AF_UNIX) {
+        snprintf(found->text, sizeof found->text, "%.100s", address.local.sun_path);
         found->is_unix = found->is_loopback = true;
         return 0;
-    default:
-        return -1;
     }
+    if (address.any.sa_family != AF_INET && address.any.sa_family != AF_INET6)
+        return -1;
+    http_address_print(&address, found->text, sizeof found->text);
+    found->is_loopback = http_address_is_loopback(&address);
+    return 0;
 }
 
-/* Given sockets. */
+/* Inherited sockets. */
 
-static uint64_t number_of(const char *variable)
+uint64_t serve_environment_number(const char *variable)
 {
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): there are no threads yet */
     const char *text = getenv(variable);
@@ -69,7 +48,7 @@ static uint64_t number_of(const char *variable)
     return text && det_parse_u64(det_view_text(text), &number) == 0 ? number : 0;
 }
 
-/* The name at this place of a list with colons; "" where it ends before. */
+/* Copies the name at this index of a list with colons; "" past its end. */
 static void name_at(size_t index, char *target, size_t capacity)
 {
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): there are no threads yet */
@@ -94,7 +73,7 @@ static bool is_listening(int descriptor)
            getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
 }
 
-static bool prepare(int descriptor)
+static bool prepare_socket(int descriptor)
 {
     int flags = fcntl(descriptor, F_GETFL);
 
@@ -104,14 +83,14 @@ static bool prepare(int descriptor)
 
 int serve_sockets_given(struct serve_sockets *sockets, struct det_error *reterr)
 {
-    uint64_t count = number_of("LISTEN_FDS");
+    uint64_t count = serve_environment_number("LISTEN_FDS");
 
     *sockets = (struct serve_sockets){ .count = 0 };
-    if (!count || number_of("LISTEN_PID") != (uint64_t)getpid())
+    if (!count || serve_environment_number("LISTEN_PID") != (uint64_t)getpid())
         return 0;
     if (count > SERVE_SOCKETS_MAX)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "LISTEN_FDS gives %llu sockets, and %d is the most",
+            reterr, DET_ERR_INVALID, "LISTEN_FDS gives %llu sockets, and the maximum is %d",
             (unsigned long long)count, SERVE_SOCKETS_MAX);
     sockets->is_given = true;
     for (size_t i = 0; i < count; i++) {
@@ -119,29 +98,28 @@ int serve_sockets_given(struct serve_sockets *sockets, struct det_error *reterr)
 
         *found = (struct serve_socket){ .descriptor = GIVEN_FIRST + (int)i };
         name_at(i, found->name, sizeof found->name);
-        if (!is_listening(found->descriptor) || !prepare(found->descriptor) || describe(found) < 0)
+        if (!is_listening(found->descriptor) || !prepare_socket(found->descriptor) ||
+            describe_socket(found) < 0)
             return det_error_set(
-                reterr, DET_ERR_INVALID,
-                "LISTEN_FDS: descriptor %d is no socket that listens for connections",
+                reterr, DET_ERR_INVALID, "LISTEN_FDS: descriptor %d is not a listening socket",
                 found->descriptor);
         sockets->count++;
     }
     return 0;
 }
 
-/* Our own. */
+/* Bound sockets. */
 
-static int fail_bind(
-    const char *text, const struct config_address *wanted, int cause, struct det_error *reterr)
+static int fail_bind(const char *text, uint16_t port, int cause, struct det_error *reterr)
 {
     char holder[SERVE_HOLDER_TEXT];
 
     if (cause == EADDRINUSE) {
-        serve_holder(wanted->port, holder);
+        serve_holder(port, holder);
         return det_error_set(
             reterr, DET_ERR_EXISTS,
-            "%s is taken%s%s; stop that one, or listen elsewhere: --listen 127.0.0.1:0 takes any "
-            "port, --listen none no one at all",
+            "%s is taken%s%s; stop that process, or use another address: --listen 127.0.0.1:0 (any "
+            "free port) or --listen none",
             text, *holder ? " by " : "", holder);
     }
     if (cause == EACCES)
@@ -150,7 +128,7 @@ static int fail_bind(
             "%s: only root may listen on port %u; start it as root with --user NAME, or let "
             "systemd "
             "open the socket",
-            text, wanted->port);
+            text, port);
     if (cause == EADDRNOTAVAIL)
         return det_error_set(
             reterr, DET_ERR_INVALID, "%s: this machine does not have that address", text);
@@ -158,46 +136,18 @@ static int fail_bind(
     return det_error_set(reterr, DET_ERR_IO, "%s: %s", text, strerror(cause));
 }
 
-static socklen_t to_native(const struct config_address *wanted, union address *ret)
-{
-    bool is_name = strcmp(wanted->host, "localhost") == 0;
-
-    *ret = (union address){ .storage = { .ss_family = AF_UNSPEC } };
-    if (wanted->is_v6) {
-        ret->six.sin6_family = AF_INET6;
-        ret->six.sin6_port = htons(wanted->port);
-        det_assert(inet_pton(AF_INET6, wanted->host, &ret->six.sin6_addr) == 1);
-        return sizeof ret->six;
-    }
-    ret->four.sin_family = AF_INET;
-    ret->four.sin_port = htons(wanted->port);
-    det_assert(inet_pton(AF_INET, is_name ? "127.0.0.1" : wanted->host, &ret->four.sin_addr) == 1);
-    return sizeof ret->four;
-}
-
 static int bind_one(const char *text, struct serve_socket *ret, struct det_error *reterr)
 {
-    struct config_address wanted;
-    union address address;
-    socklen_t size;
-    const int yes = 1;
+    union http_address address;
     int r;
 
-    r = config_parse_address(text, &wanted, reterr);
+    r = http_address_read(text, &address, reterr);
     if (r < 0)
         return r;
-    size = to_native(&wanted, &address);
-    *ret = (struct serve_socket){
-        .descriptor = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)
-    };
-    if (ret->descriptor >= 0 &&
-        setsockopt(ret->descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
-        (!wanted.is_v6 ||
-         setsockopt(ret->descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes) == 0) &&
-        bind(ret->descriptor, &address.any, size) == 0 && listen(ret->descriptor, BACKLOG) == 0 &&
-        describe(ret) == 0)
+    *ret = (struct serve_socket){ .descriptor = http_address_bind(&address) };
+    if (ret->descriptor >= 0 && describe_socket(ret) == 0)
         return 0;
-    r = fail_bind(text, &wanted, errno, reterr);
+    r = fail_bind(text, http_address_port(&address), errno, reterr);
     if (ret->descriptor >= 0)
         close(ret->descriptor);
     return r;
@@ -263,7 +213,7 @@ void serve_local_close(struct serve_local *local)
     local->path[0] = '\0';
 }
 
-/* What goes before the file. */
+/* Addresses that override those of the file. */
 
 static size_t count_parts(const char *text)
 {
@@ -277,10 +227,10 @@ static size_t count_parts(const char *text)
 int serve_listen(
     const char *option, struct det_arena *arena, struct config_http *http, struct det_error *reterr)
 {
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the environment is not changed */
     const char *variable = getenv("DETENT_LISTEN");
     const char *text = option ? option : variable && *variable ? variable : NULL;
-    struct config_address address;
+    union http_address address;
     const char **items;
     size_t count = 0;
     int r = 0;
@@ -295,13 +245,13 @@ int serve_listen(
         if (!item)
             items = NULL;
         else
-            r = config_parse_address(items[count++] = item, &address, reterr);
+            r = http_address_read(items[count++] = item, &address, reterr);
         if (!text[size])
             break;
         text += size + 1;
     }
     if (!items)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     if (r < 0)
         return DET_ERR_INVALID;
     http->listen = items;

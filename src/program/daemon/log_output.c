@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* log_output.c - what `up` says as lines of a log (docs/observability.md), where that is wanted,
- * and what of it is important enough. On the loop of `up`, as all that it prints. */
+/* log_output.c - writes the output of a run as log lines of the configured level
+ * (docs/observability.md). On the loop's thread, like all output. */
 #include <string.h>
 
 #include "daemon/daemon.h"
+#include "daemon/task_output_internal.h"
 #include "daemon/telemetry.h"
 
-/* What is not read fast enough is dropped, and counted. */
+/* Drops and counts lines that are not read fast enough. */
 static int write_line(void *user, const char *line, size_t size)
 {
     struct up *up = user;
 
-    if (!up_output_has_room(&up->output))
+    if (!up_has_output_room(up))
         return DET_ERR_LIMIT;
-    cli_write(up->cli, line, size);
+    cli_write(up_cli(up), line, size);
     return 0;
 }
 
 static enum det_log_level level_of(const struct up *up)
 {
-    switch (up->file.config.log.level) {
+    switch (up_config(up)->log.level) {
     case CONFIG_LEVEL_DEBUG:
         return DET_LOG_DEBUG;
     case CONFIG_LEVEL_DEFAULT:
@@ -35,51 +36,51 @@ static enum det_log_level level_of(const struct up *up)
     return DET_LOG_INFO;
 }
 
-/* For programs where the file or --log says so, and where a daemon writes to no terminal. What
- * --json asks for is data, not a log. */
+/* True if the file or --log asks for a log, or a daemon writes to something else than a terminal.
+ * The output of --json is data, not a log. */
 static bool is_wanted(const struct up *up)
 {
-    enum config_log_format format = up->file.config.log.format;
+    enum config_log_format format = up_config(up)->log.format;
 
-    if (up->cli->is_json)
+    if (up_cli(up)->is_json)
         return false;
-    if (up->options->log)
-        return strcmp(up->options->log, "json") == 0;
+    if (up_options(up)->log)
+        return strcmp(up_options(up)->log, "json") == 0;
     if (format != CONFIG_LOG_DEFAULT)
         return format == CONFIG_LOG_JSON;
-    return up->options->is_serving && !up->cli->out_is_terminal;
+    return up_options(up)->is_serving && !up_cli(up)->out_is_terminal;
 }
 
 int serve_log_open(struct up *up)
 {
     const struct det_logger_options options = {
-        .world = up->cli->world,
-        .allocator = up->output.outer->allocator,
+        .world = up_cli(up)->world,
+        .allocator = up_allocator(up),
         .level = level_of(up),
         .write = write_line,
         .user = up,
-        .metrics = up->observe ? up->observe->metrics : NULL,
+        .metrics = up_metrics(up),
     };
 
     serve_log_close(up);
-    up->log_level = options.level;
-    return is_wanted(up) ? det_logger_open(&options, &up->log) : 0;
+    up_log(up)->level = options.level;
+    return is_wanted(up) ? det_logger_open(&options, &up_log(up)->logger) : 0;
 }
 
 void serve_log_close(struct up *up)
 {
-    det_logger_close(up->log);
-    up->log = NULL;
+    det_logger_close(up_log(up)->logger);
+    up_log(up)->logger = NULL;
 }
 
-bool serve_log_is_told(const struct up *up, enum det_log_level level)
+bool serve_log_has_level(const struct up *up, enum det_log_level level)
 {
-    return level >= up->log_level;
+    return level >= up_log(up)->level;
 }
 
 static bool is_machine(const struct up *up, const char *name)
 {
-    const struct config *config = &up->file.config;
+    const struct config *config = up_config(up);
 
     for (size_t i = 0; i < config->machine_count; i++) {
         if (strcmp(config->machines[i].name, name) == 0)
@@ -91,13 +92,13 @@ static bool is_machine(const struct up *up, const char *name)
 void serve_log_note(struct up *up, enum det_log_level level, const char *name, const char *text)
 {
     bool is_own = strcmp(name, UP_NAME) == 0;
-    const char *component = is_own                    ? UP_NAME
-                            : is_machine(up, name)    ? "machine"
-                            : up_find_group(up, name) ? "group"
-                                                      : "task";
+    const char *component = is_own                                ? UP_NAME
+                            : is_machine(up, name)                ? "machine"
+                            : up_find_group(up_project(up), name) ? "group"
+                                                                  : "task";
     struct det_log_line line;
 
-    det_log_line_begin(up->log, &line, level, component, "%s", text);
+    det_log_line_begin(up_log(up)->logger, &line, level, component, "%s", text);
     if (!is_own)
         det_log_line_text(&line, component, name);
     det_log_line_end(&line);
@@ -109,7 +110,7 @@ void serve_log_step(
 {
     struct det_log_line line;
 
-    det_log_line_begin(up->log, &line, level, "machine", "%s", text);
+    det_log_line_begin(up_log(up)->logger, &line, level, "machine", "%s", text);
     det_log_line_text(&line, "machine", name);
     det_log_line_text(&line, "instance", instance);
     det_log_line_trace(&line, trace);
@@ -118,15 +119,16 @@ void serve_log_step(
 
 void serve_log_lost(struct up *up, uint64_t count)
 {
-    if (up->observe && up->observe->metrics)
-        det_series_count(det_metrics_only(up->observe->metrics, DET_METRIC_LOG_DROPPED), count);
+    if (up_metrics(up))
+        det_series_count(det_metrics_only(up_metrics(up), DET_METRIC_LOG_DROPPED), count);
 }
 
 void serve_log_line(struct up *up, const struct det_line *from)
 {
     struct det_log_line line;
 
-    det_log_line_begin(up->log, &line, DET_LOG_INFO, "output", "%.*s", (int)from->size, from->text);
+    det_log_line_begin(
+        up_log(up)->logger, &line, DET_LOG_INFO, "output", "%.*s", (int)from->size, from->text);
     det_log_line_text(&line, "task", from->name);
     det_log_line_text(&line, "stream", from->stream == DET_STREAM_ERROR ? "error" : "output");
     if (from->is_cut)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lookups.c - what the HTTP API can look at on the loop: the status, tasks and groups. */
+/* lookups.c - what the HTTP API reads on the loop: the status, tasks and groups. */
 #include <detent/driver/policy.h>
+#include <detent/tool/store.h>
 
 #include "daemon/lookups.h"
 
@@ -10,22 +11,11 @@
 #include <unistd.h>
 
 #include "daemon/machines.h"
+#include "daemon/slots.h"
 #include "daemon/task_json.h"
 #include "daemon/workers.h"
 
 #define DELAYS 10
-
-const char *up_state_name(const struct up *up)
-{
-    static const char *const states[] = {
-        [UP_RUNNING] = "running",
-        [UP_DRAINING] = "draining",
-        [UP_STOPPING] = "stopping",
-        [UP_OVER] = "stopping",
-    };
-
-    return states[up->state];
-}
 
 static void put_counts(struct det_json_writer *json, const struct det_tasks_counts *counts)
 {
@@ -48,27 +38,61 @@ static void put_counts(struct det_json_writer *json, const struct det_tasks_coun
 
 void up_write_status(struct up *up, struct det_json_writer *json, const char *key)
 {
-    struct det_tasks_counts counts = det_tasks_counts(up->tasks);
-    char away[UP_AWAY_TEXT];
+    struct det_tasks_counts counts = det_tasks_counts(up_tasks_supervisor(up));
+    char unreachable[UP_UNREACHABLE_TEXT];
 
     det_json_open(json, key, '{');
     det_json_text(json, "kind", "status");
-    det_json_bytes(json, "project", up->project, strlen(up->project));
+    det_json_bytes(json, "project", up_folder(up), strlen(up_folder(up)));
     det_json_number(json, "process", (uint64_t)getpid());
-    det_json_time(json, "since", up->since);
+    det_json_time(json, "since", up_started_at(up));
     det_json_text(json, "state", up_state_name(up));
     det_json_text(json, "version", det_version());
     det_json_number(json, "machines", up_machines_count(up));
     det_json_text(json, "api", up_address(up));
-    if (up_store_is_away(up, away))
-        det_json_bytes(json, "away", away, strlen(away));
+    if (up_store_is_unreachable(up, unreachable))
+        det_json_bytes(json, "away", unreachable, strlen(unreachable));
     else
         det_json_null(json, "away");
-    if (up->workers)
+    if (up_has_workers(up))
         up_write_workers_figures(up, json, "workers");
     else
         det_json_null(json, "workers");
     put_counts(json, &counts);
+    det_json_close(json, '}');
+}
+
+static void put_identity(
+    struct det_json_writer *json, const char *key, const struct det_store *store)
+{
+    det_json_text(json, key, store ? det_store_identity(store) : NULL);
+}
+
+void up_write_served(
+    const struct up *up, struct det_json_writer *json, const char *url, const char *file)
+{
+    const struct up_machines *machines = up_machines(up);
+    struct det_store *stores[] = { machines ? machines->store : NULL, up_slots_store(up),
+                                   up_shared_store(up) };
+    struct det_store *store = stores[0] ? stores[0] : stores[1] ? stores[1] : stores[2];
+
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "kind", "machines");
+    put_identity(json, "store", stores[0]);
+    det_json_text(json, "url", url);
+    det_json_text(json, "file", file);
+    put_identity(json, "jobs", stores[1]);
+    put_identity(json, "workers", stores[2]);
+    if (store)
+        det_json_time(json, "now", store->ops->now(store));
+    else
+        det_json_null(json, "now");
+    det_json_open(json, "machines", '[');
+    for (size_t i = 0; machines && i < machines->count; i++) {
+        if (machines->served[i])
+            det_json_text(json, NULL, machines->list[i].name);
+    }
+    det_json_close(json, ']');
     det_json_close(json, '}');
 }
 
@@ -107,16 +131,16 @@ int up_write_groups(struct up *up, struct det_json_writer *json, const char *key
     int r;
 
     det_json_open(json, key, '[');
-    r = det_tasks_each_group(up->tasks, put_group, json);
+    r = det_tasks_each_group(up_tasks_supervisor(up), put_group, json);
     det_json_close(json, ']');
     return r;
 }
 
-/* A job has the policy that it was submitted with, which nobody keeps: the defaults then. */
+/* The policy of a job is not kept: writes the defaults. */
 static void put_delays(struct up *up, struct det_json_writer *json, const char *name)
 {
-    const struct config *config = &up->file.config;
-    int index = up_find_task(up, name);
+    const struct config *config = up_config(up);
+    int index = up_find_task(up_project(up), name);
     struct det_policy policy = { .restart = DET_RESTART_INHERIT };
     det_time least = 0, most = 0;
 
@@ -140,7 +164,7 @@ static void put_delays(struct up *up, struct det_json_writer *json, const char *
 
 struct search {
     const char *name;
-    struct det_json_writer *json; /* NULL: it need not be written */
+    struct det_json_writer *json; /* NULL: only searched */
     bool is_found;
 };
 

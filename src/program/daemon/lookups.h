@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lookups.h - what the HTTP API can look at on the loop, written at once. Of the loop's thread. */
+/* lookups.h - what the HTTP API reads on the loop, answered at once. On the loop's thread. */
 #ifndef DET_DAEMON_LOOKUPS_H
 #define DET_DAEMON_LOOKUPS_H
 
@@ -10,16 +10,18 @@
 struct det_json_writer;
 struct up;
 
-/* "running", "draining", "stopping". */
-const char *up_state_name(const struct up *up);
-/* `key` NULL: the object itself. */
+/* `key` is that of the object within the open one; NULL: none. */
 void up_write_status(struct up *up, struct det_json_writer *json, const char *key);
-/* Arrays: all tasks, in the order of ids; all groups, parents first. */
+/* Writes which machines are served, and the stores of machines, jobs and workers; `url` is the
+ * store as shown to clients, `file` its path; or NULL. Any thread, while the API is not paused. */
+void up_write_served(
+    const struct up *up, struct det_json_writer *json, const char *url, const char *file);
+/* Write arrays: all tasks, by id; all groups, parents first. */
 DET_MUST_CHECK int up_write_tasks(struct up *up, struct det_json_writer *json, const char *key);
 DET_MUST_CHECK int up_write_groups(struct up *up, struct det_json_writer *json, const char *key);
-/* Its object with the delays of its policy. DET_ERR_NOT_FOUND: there is none. */
+/* Writes a task with the delays of its policy. DET_ERR_NOT_FOUND: no such task. */
 DET_MUST_CHECK int up_write_one_task(struct up *up, struct det_json_writer *json, const char *name);
-/* 1, or 0: there is none, or an error. */
+/* Returns 1, 0 if there is none, or an error. */
 DET_MUST_CHECK int up_has_task(struct up *up, const char *name);
 
 #endif

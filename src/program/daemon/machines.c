@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* machines.c - opens a store, serves machines, and tells what happens to their instances. */
+/* machines.c - opens a store, serves machines, and reports what happens to their instances. */
 #include <detent/driver/loop.h>
 
 #include "daemon/machines.h"
@@ -20,18 +20,18 @@
 #define NOTE_TEXT 512
 #define STOP_SPAN (5 * DET_SECOND)
 
-/* Something to tell, from a thread to the loop. */
+/* A message from any thread to the loop. */
 struct note {
     struct det_post post;
     struct up_machines *machines;
     bool is_failure;
-    struct det_trace_context trace; /* without flags: none, or one that nobody keeps */
+    struct det_trace_context trace; /* without flags: none, or not sampled */
     char name[128];
-    char instance[DET_ID_MAX + 1]; /* "": about none */
+    char instance[DET_ID_MAX + 1]; /* "": none */
     char text[NOTE_TEXT];
 };
 
-/* What something to tell is about. */
+/* The subject of a message. */
 struct about {
     const char *machine;
     const char *instance;                  /* NULL: none */
@@ -54,35 +54,38 @@ static void print_note(void *argument)
     struct up *up = machines->up;
     uint64_t hidden = atomic_exchange(&machines->hidden, 0);
 
+    det_assert(atomic_load(&machines->notes) > 0);
     if (hidden)
         up_note_failure(
-            up, UP_NAME, "%llu step%s %s not shown: there were too many at once",
-            (unsigned long long)hidden, det_plural(hidden), det_is_or_are(hidden));
-    if (!up_output_has_room(&up->output))
+            up, UP_NAME, "%llu step%s %s not shown: too many at once", (unsigned long long)hidden,
+            det_plural(hidden), det_is_or_are(hidden));
+    if (!up_has_output_room(up))
         ;
-    else if (up->log && note->instance[0])
+    else if (up_logger(up) && note->instance[0])
         log_note(up, note);
     else if (note->is_failure)
         up_note_failure(up, note->name, "%s", note->text);
     else
         up_note(up, note->name, "%s", note->text);
-    DET_DELETE(up->output.outer->allocator, note);
+    DET_DELETE(up_allocator(up), note);
     atomic_fetch_sub(&machines->notes, 1);
 }
 
-/* From any thread. */
-static void tell(struct up_machines *machines, const struct about *about, const char *format, ...)
+/* Posts a message. Any thread. */
+static void post_note(
+    struct up_machines *machines, const struct about *about, const char *format, ...)
     DET_PRINTF(3, 4);
 
-static void tell(struct up_machines *machines, const struct about *about, const char *format, ...)
+static void post_note(
+    struct up_machines *machines, const struct about *about, const char *format, ...)
 {
     struct note *note = NULL;
     va_list arguments;
 
-    if (!about->is_failure && machines->up->options->is_quiet)
+    if (!about->is_failure && up_options(machines->up)->is_quiet)
         return;
     if (atomic_fetch_add(&machines->notes, 1) < NOTES_MAX)
-        note = DET_NEW(machines->up->output.outer->allocator, struct note);
+        note = DET_NEW(up_allocator(machines->up), struct note);
     if (!note) {
         atomic_fetch_sub(&machines->notes, 1);
         atomic_fetch_add(&machines->hidden, 1);
@@ -98,11 +101,11 @@ static void tell(struct up_machines *machines, const struct about *about, const 
     va_start(arguments, format);
     vsnprintf(note->text, sizeof note->text, format, arguments);
     va_end(arguments);
-    det_loop_post(machines->up->loop, &note->post);
+    det_loop_post(up_loop(machines->up), &note->post);
 }
 
 /* "o-1: pending -> charging (pay)" */
-static void observe(void *user, const struct det_note *note)
+static void observe_step(void *user, const struct det_note *note)
 {
     struct up_machines *machines = user;
     const struct det_machine *machine = note->machine;
@@ -111,56 +114,60 @@ static void observe(void *user, const struct det_note *note)
     const char *by = note->is_timeout ? ", by a timer" : note->cause ? ", by an effect" : "";
     const struct about about = { machine->name, note->instance, note->trace, false };
 
+    det_assert(note->from < machine->state_count && note->to < machine->state_count);
+    det_assert(!event || note->event < machine->event_count);
     up_steps_observe(note);
-    machines->up->options->front->notice(machines->up);
-    up_observe_note(machines->up->observe, note);
+    up_options(machines->up)->front->notice(machines->up);
+    up_observe_note(up_observe(machines->up), note);
     switch ((enum det_outcome)note->outcome) {
     case DET_OUTCOME_GOTO:
         if (event)
-            tell(machines, &about, "%s: %s -> %s (%s%s)", note->instance, from, to, event, by);
+            post_note(machines, &about, "%s: %s -> %s (%s%s)", note->instance, from, to, event, by);
         else
-            tell(machines, &about, "%s: started, %s", note->instance, to);
+            post_note(machines, &about, "%s: started, %s", note->instance, to);
         break;
     case DET_OUTCOME_STAY:
-        tell(machines, &about, "%s: stays %s (%s%s)", note->instance, to, event, by);
+        post_note(machines, &about, "%s: stays %s (%s%s)", note->instance, to, event, by);
         break;
     case DET_OUTCOME_STOP:
-        tell(
+        post_note(
             machines, &about, "%s: stopped in %s (%s%s)", note->instance, to,
-            event ? event : "by hand", by);
+            event ? event : "on request", by);
         break;
     case DET_OUTCOME_DEFERRED:
-        tell(machines, &about, "%s: %s is kept until %s is left", note->instance, event, to);
+        post_note(
+            machines, &about, "%s: %s is deferred until %s is left", note->instance, event, to);
         break;
-    case DET_OUTCOME_DEAD_LETTER: /* told as trouble */
+    case DET_OUTCOME_DEAD_LETTER: /* reported as an incident */
     case DET_OUTCOME_UNHANDLED:
     case DET_OUTCOME_IGNORED:
         break;
     }
 }
 
-/* A failed attempt of a command or a call was told by the effect itself, which knows more. */
-static void trouble(void *user, const struct det_incident *what)
+/* Reports an incident. Failed attempts of commands and calls are reported in report_failure(), with
+ * more details. */
+static void report_incident(void *user, const struct det_incident *what)
 {
     struct up_machines *machines = user;
 
-    up_observe_trouble(machines->up->observe, what);
+    up_observe_incident(up_observe(machines->up), what);
     if (what->kind == DET_INCIDENT_EFFECTS_QUEUED) {
-        tell(
+        post_note(
             machines, &(struct about){ .machine = UP_NAME, .is_failure = true }, "%s%s", what->text,
             what->code == DET_ERR_LIMIT ? "; raise limits.effects in " CONFIG_FILE_NAME : "");
         return;
     }
     if (what->kind != DET_INCIDENT_EFFECT_FAILED ||
         !effects_has(&machines->effects, what->machine->name, what->name))
-        tell(
+        post_note(
             machines,
             &(struct about){
                 .machine = what->machine->name, .instance = what->instance, .is_failure = true },
             "%s", what->text);
 }
 
-static void tell_failure(void *user, const struct effect_failure *failure)
+static void report_failure(void *user, const struct effect_failure *failure)
 {
     const struct det_effect_call *call = failure->call;
     struct about about = { call->move.machine, call->move.instance, NULL, true };
@@ -171,31 +178,31 @@ static void tell_failure(void *user, const struct effect_failure *failure)
         about.trace = &attempt;
     }
     if (failure->is_put_off)
-        tell(
+        post_note(
             user, &about, "%s: %s postponed; attempt %u is not counted: %s", call->move.instance,
             call->effect, call->attempt, failure->why);
     else
-        tell(
+        post_note(
             user, &about, "%s: %s failed, attempt %u: %s", call->move.instance, call->effect,
             call->attempt, failure->why);
 }
 
 /* Opening. */
 
-/* The same order as for the commands on a store. */
+/* Same order of precedence as in commands that open a store. */
 const char *up_store_address(struct up *up)
 {
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the environment is not changed */
     const char *given = getenv("DETENT_STORE");
 
     if (given && *given)
         return given;
-    return store_url_in(&up->file.arena, up->project, up->file.config.store);
+    return store_url_in(up_config_arena(up), up_folder(up), up_config(up)->store);
 }
 
 static int find_url(struct up_machines *machines)
 {
-    struct det_arena *arena = &machines->up->file.arena;
+    struct det_arena *arena = up_config_arena(machines->up);
 
     machines->address = up_store_address(machines->up);
     machines->url = machines->address ? store_url_shown(arena, machines->address) : NULL;
@@ -204,28 +211,28 @@ static int find_url(struct up_machines *machines)
 
 static int open_runtime(struct up_machines *machines, struct det_error *reterr)
 {
-    const struct det_allocator *allocator = machines->up->output.outer->allocator;
+    const struct det_allocator *allocator = up_allocator(machines->up);
     const struct det_store_options store = { .allocator = allocator };
     const struct det_runtime_options options = {
         .allocator = allocator,
-        .pool_threads = machines->up->effects_max,
+        .pool_threads = up_effects_max(machines->up),
         .user = &machines->effects,
         .effect_policy = effects_policy,
-        .observe = observe,
-        .incident = trouble,
+        .observe = observe_step,
+        .incident = report_incident,
         .meter = &up_meter,
         .observer = machines,
     };
     int r = 0;
 
-    machines->store = machines->up->shared;
+    machines->store = up_shared_store(machines->up);
     if (!machines->store)
         r = cli_store_open_in_turn(
-            machines->up->cli, machines->address, &store, &machines->store, reterr);
+            up_cli(machines->up), machines->address, &store, &machines->store, reterr);
     return r < 0 ? r : det_runtime_open(machines->store, &options, &machines->runtime, reterr);
 }
 
-/* The definition of a module instead of that of the spec. */
+/* Uses the definition of the module instead of that of the spec. */
 static int bind_module(
     struct up_machines *machines, const struct config_machine *config, struct det_machine **machine,
     struct det_error *reterr)
@@ -234,7 +241,7 @@ static int bind_module(
     int r;
 
     r = modules_load(
-        &machines->effects.modules, config, machines->up->project, *machine, &found, reterr);
+        &machines->effects.modules, config, up_folder(machines->up), *machine, &found, reterr);
     if (r < 0)
         return r;
     *machine = &found->machine;
@@ -242,15 +249,16 @@ static int bind_module(
     return r < 0 ? det_error_set(reterr, r, "%s: %s", config->name, det_error_text(r)) : 0;
 }
 
-/* It was read and checked a moment ago, and may have changed since. */
-static int define(struct up_machines *machines, size_t index, struct det_error *reterr)
+/* Loads and checks the spec again: it may have changed since the file was read. */
+static int define_machine(struct up_machines *machines, size_t index, struct det_error *reterr)
 {
     const struct config_machine *config = &machines->list[index];
     struct cli_problems problems = { .count = 0 };
     struct det_machine *machine;
     int r;
 
-    if (cli_machine_load(machines->up->cli, config->spec, &machines->specs[index]) != CLI_OK)
+    det_assert(index < machines->count && !machines->served[index]);
+    if (cli_machine_load(up_cli(machines->up), config->spec, &machines->specs[index]) != CLI_OK)
         return det_error_set(reterr, DET_ERR_DEFINITION, "%s cannot be served", config->name);
     machine = det_spec_machine(machines->specs[index]);
     if (config_check_machine(config, machine, &problems) < 0)
@@ -264,19 +272,19 @@ static int define(struct up_machines *machines, size_t index, struct det_error *
     return r;
 }
 
-/* What is kept while they rest. */
-static int prepare(struct up_machines *machines, struct det_error *reterr)
+/* Loads what machines keep while they rest. */
+static int prepare_machines(struct up_machines *machines, struct det_error *reterr)
 {
     struct up *up = machines->up;
-    const struct det_allocator *allocator = up->output.outer->allocator;
+    const struct det_allocator *allocator = up_allocator(up);
     int r;
 
     machines->specs = DET_NEW_ARRAY(allocator, machines->count, struct det_spec *);
     machines->served = DET_NEW_ARRAY(allocator, machines->count, struct det_machine *);
     r = machines->specs && machines->served
-            ? effects_open(&machines->effects, allocator, up->cli->world, &up->file.config)
+            ? effects_open(&machines->effects, allocator, up_cli(up)->world, up_config(up))
             : DET_ERR_NO_MEMORY;
-    machines->effects.tell = tell_failure;
+    machines->effects.report = report_failure;
     machines->effects.user = machines;
     machines->effects.forced_at = up_deadline_forced_at(up);
     if (r == 0)
@@ -284,27 +292,28 @@ static int prepare(struct up_machines *machines, struct det_error *reterr)
     if (r < 0)
         return det_error_set(reterr, r, "machines cannot be served: %s", det_error_text(r));
     for (size_t i = 0; r == 0 && i < machines->count; i++) {
-        prefix_learn(&up->prefix, machines->list[i].name);
+        prefix_learn(up_prefix(up), machines->list[i].name);
         if (machines->list[i].is_served)
-            r = define(machines, i, reterr);
+            r = define_machine(machines, i, reterr);
     }
     return r;
 }
 
-static int begin(struct up_machines *machines, struct det_error *reterr)
+static int begin_serving(struct up_machines *machines, struct det_error *reterr)
 {
     struct up *up = machines->up;
     int r;
 
-    up->machines = machines;
-    /* Of a reload that changes it 'detent' says that it needs a restart. */
-    if (!up->effects_max)
-        up->effects_max = config_effects(&up->file.config);
+    det_assert(!machines->runtime && !machines->store);
+    up_set_machines(up, machines);
+    /* A reload cannot change it: the plan reports that it needs a restart. */
+    if (!up_effects_max(up))
+        up_set_effects_max(up, config_effects(up_config(up)));
     r = open_runtime(machines, reterr);
     for (size_t i = 0; r == 0 && i < machines->count; i++) {
         if (!machines->served[i])
             continue;
-        det_monitor_know(up->observe->monitor, machines->served[i]);
+        det_monitor_add_machine(up_observe(up)->monitor, machines->served[i]);
         r = det_runtime_serve(machines->runtime, machines->served[i], reterr);
     }
     return r;
@@ -312,54 +321,55 @@ static int begin(struct up_machines *machines, struct det_error *reterr)
 
 int up_machines_open(struct up *up, struct det_error *reterr)
 {
-    struct up_machines *machines = DET_NEW(up->output.outer->allocator, struct up_machines);
+    struct up_machines *machines = DET_NEW(up_allocator(up), struct up_machines);
     int r;
 
+    det_assert(!up_machines(up));
     if (!machines)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     machines->up = up;
-    machines->list = up->file.config.machines;
-    machines->count = up->file.config.machine_count;
-    up->machines = machines;
-    r = prepare(machines, reterr);
-    return r < 0 ? r : begin(machines, reterr);
+    machines->list = up_config(up)->machines;
+    machines->count = up_config(up)->machine_count;
+    up_set_machines(up, machines);
+    r = prepare_machines(machines, reterr);
+    return r < 0 ? r : begin_serving(machines, reterr);
 }
 
 void up_machines_stop(struct up *up)
 {
-    if (up->machines)
-        effects_stop(&up->machines->effects, det_loop_now(up->loop) + STOP_SPAN);
+    if (up_machines(up))
+        effects_stop(&up_machines(up)->effects, det_loop_now(up_loop(up)) + STOP_SPAN);
 }
 
-/* The opposite of begin(). */
-static void end(struct up_machines *machines)
+/* The opposite of begin_serving(). */
+static void end_serving(struct up_machines *machines)
 {
     struct up *up = machines->up;
 
     det_runtime_close(machines->runtime);
     machines->runtime = NULL;
-    /* The last notes: all were posted by now. */
-    (void)det_loop_turn(up->loop, 0);
-    (void)det_loop_turn(up->loop, 0);
+    /* The last messages: all are posted by now. */
+    (void)det_loop_turn(up_loop(up), 0);
+    (void)det_loop_turn(up_loop(up), 0);
     det_assert(atomic_load(&machines->notes) == 0);
-    if (!up->shared)
+    if (!up_shared_store(up))
         det_store_close(machines->store);
     machines->store = NULL;
-    /* Another definition may come to be where one of these was. */
-    if (up->observe && up->observe->monitor)
-        det_monitor_forget(up->observe->monitor);
-    up->machines = NULL;
+    /* Another definition may get the same address. */
+    if (up_observe(up) && up_observe(up)->monitor)
+        det_monitor_forget(up_observe(up)->monitor);
+    up_set_machines(up, NULL);
 }
 
 struct up_machines *up_machines_rest(struct up *up)
 {
-    struct up_machines *machines = up->machines;
+    struct up_machines *machines = up_machines(up);
 
     if (!machines)
         return NULL;
-    effects_stop(&machines->effects, det_loop_now(up->loop));
-    end(machines);
-    modules_rest(&machines->effects.modules);
+    effects_stop(&machines->effects, det_loop_now(up_loop(up)));
+    end_serving(machines);
+    modules_suspend(&machines->effects.modules);
     return machines;
 }
 
@@ -367,15 +377,16 @@ int up_machines_wake(struct up_machines *machines, struct det_error *reterr)
 {
     int r;
 
+    det_assert(!machines->runtime && !up_machines(machines->up));
     effects_stop(&machines->effects, DET_NEVER);
-    machines->up->machines = machines;
-    r = modules_wake(&machines->effects.modules, machines->up->project, reterr);
-    return r < 0 ? r : begin(machines, reterr);
+    up_set_machines(machines->up, machines);
+    r = modules_resume(&machines->effects.modules, up_folder(machines->up), reterr);
+    return r < 0 ? r : begin_serving(machines, reterr);
 }
 
 static void close_specs(struct up_machines *machines)
 {
-    const struct det_allocator *allocator = machines->up->output.outer->allocator;
+    const struct det_allocator *allocator = up_allocator(machines->up);
 
     for (size_t i = 0; machines->specs && i < machines->count; i++)
         det_spec_close(machines->specs[i]);
@@ -389,26 +400,27 @@ void up_machines_free(struct up_machines *machines)
 {
     if (!machines)
         return;
+    det_assert(!machines->runtime && atomic_load(&machines->notes) == 0);
     close_specs(machines);
     effects_close(&machines->effects);
-    DET_DELETE(machines->up->output.outer->allocator, machines);
+    DET_DELETE(up_allocator(machines->up), machines);
 }
 
 void up_machines_close(struct up *up)
 {
-    struct up_machines *machines = up->machines;
+    struct up_machines *machines = up_machines(up);
 
-    /* A reload that failed closes those that it has just opened. */
-    if (machines && up->state < UP_STOPPING)
-        effects_stop(&machines->effects, det_loop_now(up->loop));
+    /* A failed reload closes the machines that it has opened. */
+    if (machines && !up_is_stopping(up))
+        effects_stop(&machines->effects, det_loop_now(up_loop(up)));
     if (machines)
-        end(machines);
+        end_serving(machines);
     up_machines_free(machines);
 }
 
 size_t up_machines_count(const struct up *up)
 {
-    const struct up_machines *machines = up->machines;
+    const struct up_machines *machines = up_machines(up);
     size_t count = 0;
 
     for (size_t i = 0; machines && machines->served && i < machines->count; i++)
@@ -416,13 +428,14 @@ size_t up_machines_count(const struct up *up)
     return count;
 }
 
-void up_machines_say(struct up *up)
+void up_machines_print(struct up *up)
 {
-    const struct up_machines *machines = up->machines;
+    const struct up_machines *machines = up_machines(up);
 
     for (size_t i = 0; machines && i < machines->count; i++) {
         if (machines->served[i])
-            cli_say(up->cli, "Serves %s from %s.\n", machines->list[i].name, machines->url);
+            cli_print_error(
+                up_cli(up), "Serves %s from %s.\n", machines->list[i].name, machines->url);
     }
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* notices.c - what happens to tasks, told between their lines: starts, readiness, ends, and when
- * they are tried again. What follows at once from something else is told with it. With --json every
- * event is an object instead. */
+/* notices.c - prints task events between output lines: starts, readiness, ends and retries. An
+ * event that follows at once from another is printed with it. With --json each event is an
+ * object. */
 #include <detent/driver/policy.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,10 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "daemon/daemon.h"
+#include "daemon/project_internal.h"
+#include "daemon/slots.h"
 #include "daemon/task_json.h"
+#include "daemon/tasks_internal.h"
 #include "daemon/telemetry.h"
 #include "daemon/workers.h"
 
@@ -27,21 +31,21 @@ static void put(
 {
     char text[512];
 
-    if (!serve_log_is_told(up, level))
+    if (!serve_log_has_level(up, level))
         return;
     vsnprintf(text, sizeof text, format, arguments);
-    if (up->log) {
+    if (up_logger(up)) {
         serve_log_note(up, level, name, text);
         return;
     }
-    prefix_note(&up->prefix, name, det_world_now(up->cli->world, DET_CLOCK_WALL), "%s", text);
+    prefix_note(up_prefix(up), name, det_world_now(up_cli(up)->world, DET_CLOCK_WALL), "%s", text);
 }
 
 void up_note(struct up *up, const char *name, const char *format, ...)
 {
     va_list arguments;
 
-    if (up->options->is_quiet)
+    if (up_options(up)->is_quiet)
         return;
     va_start(arguments, format);
     put(up, DET_LOG_INFO, name, format, arguments);
@@ -68,17 +72,19 @@ const char *up_span(det_time span, char target[UP_SPAN_TEXT])
     return det_format_duration(det_add_time(span, unit / 2) / unit * unit, target, UP_SPAN_TEXT);
 }
 
-/* The failure that this event follows from; NULL: none. */
+/* The failure that caused this event; NULL: none. */
 static const char *failure_of(struct up *up, const struct det_task_event *event)
 {
-    return up->failure.id == event->id && *up->failure.reason ? up->failure.reason : NULL;
+    return up_tasks(up)->failure.id == event->id && *up_tasks(up)->failure.reason
+               ? up_tasks(up)->failure.reason
+               : NULL;
 }
 
 static bool has_schedule(const struct up *up, const char *name)
 {
-    int index = up_find_task(up, name);
+    int index = up_find_task(up_project(up), name);
     const struct det_schedule *schedule =
-        index < 0 ? NULL : &up->file.config.tasks[index].spec.schedule;
+        index < 0 ? NULL : &up_config(up)->tasks[index].spec.schedule;
 
     return schedule && (schedule->every || schedule->cron);
 }
@@ -92,7 +98,7 @@ static void note_start(struct up *up, const struct det_task_event *event)
         up_note(up, event->name, "started: %s", job);
         return;
     }
-    /* The runs of a schedule are no second tries. */
+    /* Runs of a schedule are not retries. */
     if (event->attempt <= 1 || has_schedule(up, event->name))
         up_note(up, event->name, "started");
     else
@@ -101,8 +107,9 @@ static void note_start(struct up *up, const struct det_task_event *event)
 
 static void note_failure(struct up *up, const struct det_task_event *event)
 {
-    up->failure.id = event->id;
-    (void)det_text_copy(up->failure.reason, sizeof up->failure.reason, event->reason);
+    up_tasks(up)->failure.id = event->id;
+    (void)det_text_copy(
+        up_tasks(up)->failure.reason, sizeof up_tasks(up)->failure.reason, event->reason);
 }
 
 static void note_pause(struct up *up, const struct det_task_event *event)
@@ -111,7 +118,7 @@ static void note_pause(struct up *up, const struct det_task_event *event)
     unsigned next = (unsigned)event->attempt + 1;
     char span[UP_SPAN_TEXT];
 
-    /* One that could not be started has no failure before it. */
+    /* A task that could not start has no earlier failure. */
     if (!failure && *event->reason)
         failure = event->reason;
     up_span(event->delay, span);
@@ -123,7 +130,7 @@ static void note_pause(struct up *up, const struct det_task_event *event)
         up_note(up, event->name, "failed; attempt %u in %s", next, span);
     else if (event->delay > DET_DELAY_FLOOR)
         up_note(up, event->name, "succeeded; starts again in %s", span);
-    up->failure.id = 0;
+    up_tasks(up)->failure.id = 0;
 }
 
 static const char *reason_of(const struct det_task_event *event, const char *otherwise)
@@ -141,12 +148,12 @@ static void note_end(struct up *up, const struct det_task_event *event)
         break;
     case DET_TASK_OUTCOME_FAILED:
         up_note_failure(
-            up, event->name, "failed for good after %u %s: %s", (unsigned)event->attempt, attempts,
-            reason_of(event, "no reason given"));
+            up, event->name, "failed permanently after %u %s: %s", (unsigned)event->attempt,
+            attempts, reason_of(event, "no reason given"));
         break;
     case DET_TASK_OUTCOME_FATAL:
         up_note_failure(
-            up, event->name, "failed for good, not to be tried again: %s",
+            up, event->name, "failed permanently, not retried: %s",
             reason_of(event, "no reason given"));
         break;
     case DET_TASK_OUTCOME_FORCE_ABORTED:
@@ -162,10 +169,10 @@ static void note_end(struct up *up, const struct det_task_event *event)
     case DET_TASK_OUTCOME_COUNT:
         break;
     }
-    up->failure.id = 0;
+    up_tasks(up)->failure.id = 0;
 }
 
-/* One that was killed is told at its end. */
+/* A killed task is reported at its end. */
 static void note_stop(struct up *up, const struct det_task_event *event)
 {
     char span[UP_SPAN_TEXT];
@@ -181,27 +188,28 @@ static void note_group(struct up *up, const struct det_task_event *event)
     else if (event->kind == DET_TASK_EVENT_GROUP_FAILED)
         up_note_failure(
             up, event->name, "the group has failed: %s", reason_of(event, "too many restarts"));
-    else if (up->state < UP_STOPPING)
+    else if (!up_is_stopping(up))
         up_note(up, event->name, "the group is stopped");
 }
 
-/* That queues are emptied at the end needs no word. */
+/* Emptied queues are not reported while detent stops. */
 static void note_slot(struct up *up, const struct det_task_event *event)
 {
-    const char *name = up_is_refusal((enum det_rejection)event->rejection) ? up->submitting : NULL;
+    const char *name =
+        up_is_refusal((enum det_rejection)event->rejection) ? up_slots_submitting(up) : NULL;
 
-    if (up->state >= UP_STOPPING)
+    if (up_is_stopping(up))
         return;
-    for (size_t i = 0; i < up->file.config.task_count && !name; i++) {
-        if (up->known[i].id == event->id)
-            name = up->file.config.tasks[i].spec.name;
+    for (size_t i = 0; i < up_config(up)->task_count && !name; i++) {
+        if (up_project(up)->configured[i].id == event->id)
+            name = up_config(up)->tasks[i].spec.name;
     }
     up_note(
         up, event->name, "does not run %s: %s", name ? name : "a job",
         reason_of(event, det_rejection_label((enum det_rejection)event->rejection)));
 }
 
-static void note_whole(struct up *up, const struct det_task_event *event)
+static void note_supervisor(struct up *up, const struct det_task_event *event)
 {
     if (event->kind == DET_TASK_EVENT_GRACE_EXCEEDED)
         up_note_failure(up, UP_NAME, "did not stop in time and were killed: %s", event->reason);
@@ -209,7 +217,7 @@ static void note_whole(struct up *up, const struct det_task_event *event)
         up_note_failure(up, UP_NAME, "%s: %s", det_task_event_label(event->kind), event->reason);
 }
 
-static void tell(struct up *up, const struct det_task_event *event)
+static void note_event(struct up *up, const struct det_task_event *event)
 {
     switch (event->kind) {
     case DET_TASK_EVENT_ATTEMPT_STARTING:
@@ -263,7 +271,7 @@ static void tell(struct up *up, const struct det_task_event *event)
     case DET_TASK_EVENT_SUBSCRIBER_OVERFLOWED:
     case DET_TASK_EVENT_SUBSCRIBER_FAILED:
     case DET_TASK_EVENT_RUNTIME_FAILURE:
-        note_whole(up, event);
+        note_supervisor(up, event);
         break;
     case DET_TASK_EVENT_ATTEMPT_SUCCEEDED:
     case DET_TASK_EVENT_TASK_ADD_REQUESTED:
@@ -281,30 +289,29 @@ static void tell(struct up *up, const struct det_task_event *event)
     }
 }
 
-/* What an end means for the exit code: jobs are none of the file's tasks. */
-static void judge(struct up *up, const struct det_task_event *event)
+/* Sets the exit code according to an end; jobs do not count. */
+static void record_outcome(struct up *up, const struct det_task_event *event)
 {
-    if (event->outcome == DET_TASK_OUTCOME_FORCE_ABORTED && up->state == UP_STOPPING)
-        up->was_forced = true;
+    if (event->outcome == DET_TASK_OUTCOME_FORCE_ABORTED && up_is_stopping(up) && !up_is_over(up))
+        up_set_forced(up);
     if ((event->outcome == DET_TASK_OUTCOME_FAILED || event->outcome == DET_TASK_OUTCOME_FATAL) &&
-        up_find_task(up, event->name) >= 0)
-        up->has_failed = true;
+        up_find_task(up_project(up), event->name) >= 0)
+        up_set_failed(up);
 }
 
-/* Workers have the time that tasks have. */
+/* Workers share the grace of tasks. */
 static void end_tasks(struct up *up, bool is_late)
 {
-    up->tasks_are_over = true;
+    up_tasks(up)->are_over = true;
     if (is_late)
         up_workers_stop(up);
-    if (up_workers_are_over(up))
-        up_set_state(up, UP_OVER);
+    up_check_empty(up);
 }
 
-/* What the run itself follows. */
-static void heed(struct up *up, const struct det_task_event *event)
+/* Applies an event to the run. */
+static void apply_event(struct up *up, const struct det_task_event *event)
 {
-    up->has_news = true;
+    up_check_again(up);
     if (event->kind == DET_TASK_EVENT_ATTEMPT_STARTING)
         up_waits_started(up, event->id);
     else if (event->kind == DET_TASK_EVENT_ATTEMPT_CANCELLED)
@@ -315,18 +322,19 @@ static void heed(struct up *up, const struct det_task_event *event)
         event->kind == DET_TASK_EVENT_ALL_STOPPED || event->kind == DET_TASK_EVENT_GRACE_EXCEEDED)
         end_tasks(up, event->kind == DET_TASK_EVENT_GRACE_EXCEEDED);
     else if (event->kind == DET_TASK_EVENT_TASK_FINISHED)
-        judge(up, event);
-    up->was_forced = up->was_forced || event->kind == DET_TASK_EVENT_GRACE_EXCEEDED;
+        record_outcome(up, event);
+    if (event->kind == DET_TASK_EVENT_GRACE_EXCEEDED)
+        up_set_forced(up);
 }
 
-/* Whether the task or the slot is one of the file. */
+/* True if the file has this task or slot. */
 static bool is_in_file(const struct up *up, const struct det_task_event *event)
 {
-    const struct config *config = &up->file.config;
+    const struct config *config = up_config(up);
 
     if (event->kind != DET_TASK_EVENT_SLOT_SUBMITTED &&
         event->kind != DET_TASK_EVENT_SLOT_REJECTED && event->kind != DET_TASK_EVENT_SLOT_CHANGED)
-        return up_find_task(up, event->name) >= 0;
+        return up_find_task(up_project(up), event->name) >= 0;
     for (size_t i = 0; i < config->slot_count; i++) {
         if (strcmp(config->slots[i].name, event->name) == 0)
             return true;
@@ -334,22 +342,31 @@ static bool is_in_file(const struct up *up, const struct det_task_event *event)
     return false;
 }
 
+static void print_event(struct cli *cli, const struct det_task_event *event)
+{
+    struct det_json_writer json;
+
+    cli_json_begin(cli, &json, NULL);
+    up_write_event(&json, event, 0);
+    cli_json_end(cli, &json);
+}
+
 static int on_event(void *user, const struct det_task_event *event)
 {
     struct up *up = user;
     char job[DET_ID_MAX + 32];
 
-    heed(up, event);
-    if (up->observe)
-        det_monitor_task(up->observe->monitor, event, is_in_file(up, event));
+    apply_event(up, event);
+    if (up_observe(up))
+        det_monitor_task(up_observe(up)->monitor, event, is_in_file(up, event));
     if (event->kind == DET_TASK_EVENT_ATTEMPT_STARTING && event->attempt > 1)
-        atomic_fetch_add(&up->restarts, 1);
-    if (up->cli->is_json && event->kind == DET_TASK_EVENT_ATTEMPT_STARTING)
+        atomic_fetch_add(&up_tasks(up)->restarts, 1);
+    if (up_cli(up)->is_json && event->kind == DET_TASK_EVENT_ATTEMPT_STARTING)
         (void)up_durable_take_job(up, event->name, job, sizeof job);
-    if (up->cli->is_json && !up->options->is_quiet && up_output_has_room(&up->output))
-        cli_json(up->cli, up_json_event(event, 0));
-    else if (!up->cli->is_json)
-        tell(up, event);
+    if (up_cli(up)->is_json && !up_options(up)->is_quiet && up_has_output_room(up))
+        print_event(up_cli(up), event);
+    else if (!up_cli(up)->is_json)
+        note_event(up, event);
     return 0;
 }
 
@@ -363,7 +380,7 @@ struct det_subscriber up_notes_subscriber(struct up *up)
     };
 }
 
-/* Who is still there. */
+/* Parts that have not stopped yet. */
 
 struct stopping {
     struct up *up;
@@ -372,16 +389,16 @@ struct stopping {
     det_time forced_in;
 };
 
-/* When the grace of this task is over; the policy of the file counts for its tasks. */
+/* End of the grace of the task; the policy of the file applies to its tasks. */
 static det_time grace_of(const struct up *up, const char *name)
 {
-    int index = up_find_task(up, name);
+    int index = up_find_task(up_project(up), name);
     struct det_policy policy = { 0 };
     struct det_error error;
 
     if (index >= 0)
-        policy = up->file.config.tasks[index].spec.policy;
-    if (det_policy_resolve(&policy, &up->file.config.defaults, &policy, &error) < 0)
+        policy = up_config(up)->tasks[index].spec.policy;
+    if (det_policy_resolve(&policy, &up_config(up)->defaults, &policy, &error) < 0)
         return DET_NEVER;
     return policy.grace;
 }
@@ -394,7 +411,7 @@ static int add_stopping(void *user, const struct det_task_info *info)
 
     if (info->process == 0)
         return 0;
-    ran = det_world_now(up->cli->world, DET_CLOCK_WALL) - info->since;
+    ran = det_world_now(up_cli(up)->world, DET_CLOCK_WALL) - info->since;
     grace = grace_of(up, info->name);
     if (info->is_removing && grace != DET_NEVER && grace - ran < stopping->forced_in)
         stopping->forced_in = grace > ran ? grace - ran : 0;
@@ -404,7 +421,7 @@ static int add_stopping(void *user, const struct det_task_info *info)
 
 det_time up_grace(const struct up *up)
 {
-    return up->file.config.limits.grace ? up->file.config.limits.grace : 60 * DET_SECOND;
+    return up_config(up)->limits.grace ? up_config(up)->limits.grace : 60 * DET_SECOND;
 }
 
 void up_note_stopping(struct up *up)
@@ -412,17 +429,17 @@ void up_note_stopping(struct up *up)
     struct stopping stopping = { .up = up };
     char span[UP_SPAN_TEXT];
 
-    det_buffer_init(&stopping.names, up->cli->allocator);
-    stopping.forced_in = up->stop_at + up_grace(up) - det_loop_now(up->loop);
+    det_buffer_init(&stopping.names, up_allocator(up));
+    stopping.forced_in = up_stop_began_at(up) + up_grace(up) - det_loop_now(up_loop(up));
     if (stopping.forced_in < 0)
         stopping.forced_in = 0;
     if (!up_workers_are_over(up))
         det_buffer_format(
             &stopping.names, "%s%zu worker%s", stopping.count++ ? ", " : "", up_workers_count(up),
             det_plural(up_workers_count(up)));
-    if (det_tasks_each(up->tasks, add_stopping, &stopping) == 0 && stopping.count > 0)
+    if (det_tasks_each(up_tasks_supervisor(up), add_stopping, &stopping) == 0 && stopping.count > 0)
         up_note(
-            up, UP_NAME, "still there: %s; forced in %s, or by another Ctrl-C",
+            up, UP_NAME, "still running: %s; killed in %s, or by another Ctrl-C",
             det_buffer_text(&stopping.names), up_span(stopping.forced_in, span));
     det_buffer_deinit(&stopping.names);
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* otlp_export.c - the thread that sends spans. */
+/* otlp_export.c - the thread that exports spans. */
 #include "daemon/otlp_export.h"
 
-#include <jansson.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "daemon/http_header.h"
 #include "os/os.h"
+#include "json/reader.h"
 
 #define BATCH_MAX     256
 #define INTERVAL      DET_SECOND
@@ -22,7 +23,7 @@
 #define ANSWER_MAX    65536
 #define WHY_TEXT      256
 
-/* What became of a request. */
+/* Outcome of a request. */
 enum verdict { TAKEN, REFUSED, LATER };
 
 struct otlp {
@@ -30,22 +31,23 @@ struct otlp {
     struct det_world *world;
     struct det_mutex *mutex;
     struct det_condition *stopping;
-    _Atomic det_time stop_at; /* monotonic; DET_NEVER: it runs on. Changed under the mutex */
+    _Atomic det_time stop_at; /* monotonic; DET_NEVER: no stop requested. Changed under the mutex */
     struct det_thread *thread;
     struct det_span *spans;
-    struct det_buffer body, answer;
+    struct det_json_writer body;
+    struct det_buffer answer;
     struct http_client *client;
-    bool is_away;
-    struct det_series *exported, *refused, *unreachable; /* NULL: nobody counts */
+    bool is_reported;
+    struct det_series *exported, *refused, *unreachable; /* NULL: not counted */
 };
 
-static void count(struct det_series *series, uint64_t more)
+static void count_spans(struct det_series *series, uint64_t more)
 {
     if (series)
         det_series_count(series, more);
 }
 
-static det_time now(const struct otlp *otlp)
+static det_time now_of(const struct otlp *otlp)
 {
     return det_world_now(otlp->world, DET_CLOCK_MONOTONIC);
 }
@@ -55,13 +57,13 @@ static bool is_stopping(struct otlp *otlp)
     return atomic_load(&otlp->stop_at) != DET_NEVER;
 }
 
-static void tell(const struct otlp *otlp, const char *text)
+static void report_text(const struct otlp *otlp, const char *text)
 {
-    if (otlp->options.tell)
-        otlp->options.tell(otlp->options.user, text);
+    if (otlp->options.report)
+        otlp->options.report(otlp->options.user, text);
 }
 
-/* What is longer than an answer may be is not looked at. */
+/* Ignores an answer that is too long. */
 static int take_answer(void *user, const char *data, size_t size)
 {
     struct otlp *otlp = user;
@@ -75,7 +77,7 @@ static bool is_over(void *user)
 {
     struct otlp *otlp = user;
 
-    return now(otlp) >= atomic_load(&otlp->stop_at);
+    return now_of(otlp) >= atomic_load(&otlp->stop_at);
 }
 
 static bool add_lines(struct otlp *otlp, struct http_lines *lines, char why[WHY_TEXT])
@@ -91,17 +93,17 @@ static bool add_lines(struct otlp *otlp, struct http_lines *lines, char why[WHY_
     return is_good;
 }
 
-/* A request ends before its timeout where it has to be over sooner. */
+/* Limits the timeout of a request to the time left before the stop. */
 static det_time timeout_of(struct otlp *otlp)
 {
     det_time stop_at = atomic_load(&otlp->stop_at), left = otlp->options.timeout;
 
-    if (stop_at != DET_NEVER && stop_at - now(otlp) < left)
-        left = stop_at - now(otlp);
+    if (stop_at != DET_NEVER && stop_at - now_of(otlp) < left)
+        left = stop_at - now_of(otlp);
     return left;
 }
 
-static enum verdict judge(
+static enum verdict classify_status(
     int code, const struct http_result *result, det_time *wait, char why[WHY_TEXT])
 {
     unsigned status = result->status;
@@ -112,26 +114,26 @@ static enum verdict judge(
     }
     if (status >= 200 && status <= 299)
         return TAKEN;
-    snprintf(why, WHY_TEXT, "it answers with status %u", status);
+    snprintf(why, WHY_TEXT, "status %u", status);
     *wait = result->retry_after;
     return status == 429 || (status >= 502 && status <= 504) ? LATER : REFUSED;
 }
 
-/* `wait` and `why` are written unless it is taken. */
-static enum verdict post(struct otlp *otlp, det_time *wait, char why[WHY_TEXT])
+/* Sets `wait` and `why` unless the spans are taken. */
+static enum verdict post_batch(struct otlp *otlp, det_time *wait, char why[WHY_TEXT])
 {
     struct http_lines lines = { NULL };
     enum verdict verdict = LATER;
 
     *wait = 0;
-    snprintf(why, WHY_TEXT, "there is no memory left");
+    snprintf(why, WHY_TEXT, "out of memory");
     det_buffer_clear(&otlp->answer);
     if (add_lines(otlp, &lines, why)) {
         const struct http_call call = {
             .url = otlp->options.endpoint,
             .lines = &lines,
-            .send = det_buffer_text(&otlp->body),
-            .send_size = otlp->body.size,
+            .send = det_buffer_text(&otlp->body.text),
+            .send_size = otlp->body.text.size,
             .timeout = timeout_of(otlp),
             .on_body = take_answer,
             .user = otlp,
@@ -139,36 +141,45 @@ static enum verdict post(struct otlp *otlp, det_time *wait, char why[WHY_TEXT])
         struct http_result result;
         int r = http_client_call(otlp->client, &call, &result);
 
-        verdict = judge(r, &result, wait, why);
+        verdict = classify_status(r, &result, wait, why);
     }
     http_lines_deinit(&lines);
     return verdict;
 }
 
-/* How many spans an answer says it did not take, though it took the request: whatever else it says
- * is none of our business. */
-static size_t rejected(const struct otlp *otlp, size_t sent)
+/* Reads a number or a string with one: this protocol writes 64-bit integers as strings. */
+static uint64_t read_count(const struct det_json_value *value)
 {
-    json_t *root =
-        json_loadb(det_buffer_text(&otlp->answer), otlp->answer.size, JSON_REJECT_DUPLICATES, NULL);
-    json_t *number = json_object_get(json_object_get(root, "partialSuccess"), "rejectedSpans");
-    uint64_t value = 0;
+    uint64_t count = 0;
 
-    if (json_is_integer(number) && json_integer_value(number) > 0)
-        value = (uint64_t)json_integer_value(number);
-    else if (
-        json_is_string(number) &&
-        det_parse_u64(det_view_text(json_string_value(number)), &value) < 0)
-        value = 0;
-    json_decref(root);
-    return value < sent ? (size_t)value : sent;
+    if (det_json_is(value, DET_JSON_NUMBER))
+        return det_json_value_u64(value, &count) == 0 ? count : 0;
+    return det_json_is(value, DET_JSON_STRING) && det_parse_u64(value->text, &count) == 0 ? count
+                                                                                          : 0;
 }
 
-/* Doubles, and is shortened by chance, so that many who were cut off do not come back at once. */
-static det_time backoff(const struct otlp *otlp, unsigned attempt, det_time least)
+/* Number of spans that the answer to an accepted request rejects. The rest of the answer is
+ * ignored. */
+static size_t rejected_count(const struct otlp *otlp, size_t sent)
+{
+    struct det_view text = det_view_of(det_buffer_text(&otlp->answer), otlp->answer.size);
+    const struct det_json_value *root = NULL;
+    struct det_arena arena;
+    uint64_t count = 0;
+
+    det_arena_init(&arena, otlp->options.allocator);
+    if (det_json_read(&arena, text, &root, NULL) == 0)
+        count = read_count(det_json_get(det_json_get(root, "partialSuccess"), "rejectedSpans"));
+    det_arena_deinit(&arena);
+    return count < sent ? (size_t)count : sent;
+}
+
+/* Exponential, with jitter: clients that lost the connection together do not return together. */
+static det_time backoff_for(const struct otlp *otlp, unsigned attempt, det_time least)
 {
     det_time wait = otlp->options.backoff_first;
 
+    det_assert(attempt > 0 && wait > 0);
     for (unsigned i = 1; i < attempt && wait < otlp->options.backoff_max; i++)
         wait *= 2;
     if (wait > otlp->options.backoff_max)
@@ -177,10 +188,10 @@ static det_time backoff(const struct otlp *otlp, unsigned attempt, det_time leas
     return wait > least ? wait : least;
 }
 
-/* False: it is to stop. */
-static bool rest(struct otlp *otlp, det_time span)
+/* False: a stop is requested. */
+static bool wait_or_stop(struct otlp *otlp, det_time span)
 {
-    det_time until = now(otlp) + span;
+    det_time until = now_of(otlp) + span;
     int r = 0;
 
     det_mutex_lock(otlp->world, otlp->mutex);
@@ -190,41 +201,42 @@ static bool rest(struct otlp *otlp, det_time span)
     return !is_stopping(otlp);
 }
 
-static void tell_away(struct otlp *otlp, const char *why)
+static void report_unreachable(struct otlp *otlp, const char *why)
 {
     char text[WHY_TEXT + 128];
 
-    if (otlp->is_away)
+    if (otlp->is_reported)
         return;
-    otlp->is_away = true;
+    otlp->is_reported = true;
     snprintf(
         text, sizeof text,
-        "the receiver of traces is away: %s; spans wait, and are dropped when they are too many",
+        "the receiver of traces is unreachable: %s; spans are queued, and dropped when the queue "
+        "is full",
         why);
-    tell(otlp, text);
+    report_text(otlp, text);
 }
 
-static void tell_back(struct otlp *otlp)
+static void report_back(struct otlp *otlp)
 {
-    if (otlp->is_away)
-        tell(otlp, "the receiver of traces is back");
-    otlp->is_away = false;
+    if (otlp->is_reported)
+        report_text(otlp, "the receiver of traces is reachable again");
+    otlp->is_reported = false;
 }
 
-static void tell_refused(struct otlp *otlp, const char *why)
+static void report_refused(struct otlp *otlp, const char *why)
 {
     char text[WHY_TEXT + 128];
 
-    /* As often as it may be: each is another request that is wrong, but one sentence is enough. */
-    if (!otlp->is_away) {
+    /* Reported once until spans are taken again. */
+    if (!otlp->is_reported) {
         snprintf(text, sizeof text, "the receiver of traces refuses spans: %s", why);
-        tell(otlp, text);
+        report_text(otlp, text);
     }
-    otlp->is_away = true;
+    otlp->is_reported = true;
 }
 
-/* The batch, again and again, until it is taken or refused, or it is given up. */
-static enum verdict insist(struct otlp *otlp, char why[WHY_TEXT])
+/* Sends the batch until it is accepted or refused, or after the last attempt. */
+static enum verdict send_batch(struct otlp *otlp, char why[WHY_TEXT])
 {
     enum verdict verdict = LATER;
     det_time wait = 0;
@@ -232,60 +244,62 @@ static enum verdict insist(struct otlp *otlp, char why[WHY_TEXT])
     for (unsigned attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         bool is_last = is_stopping(otlp) || attempt == ATTEMPTS_MAX;
 
-        verdict = post(otlp, &wait, why);
+        verdict = post_batch(otlp, &wait, why);
         if (verdict != LATER)
             return verdict;
-        tell_away(otlp, why);
+        report_unreachable(otlp, why);
         if (is_last)
             break;
-        /* Who is asked to stop meanwhile tries once more. */
-        (void)rest(otlp, backoff(otlp, attempt, wait));
+        /* After a stop request, tries once more. */
+        (void)wait_or_stop(otlp, backoff_for(otlp, attempt, wait));
     }
     return verdict;
 }
 
-static void deliver(struct otlp *otlp, size_t sent)
+static void deliver_batch(struct otlp *otlp, size_t sent)
 {
     char why[WHY_TEXT];
     size_t lost;
 
-    switch (insist(otlp, why)) {
+    switch (send_batch(otlp, why)) {
     case TAKEN:
-        lost = rejected(otlp, sent);
-        count(otlp->exported, sent - lost);
-        count(otlp->refused, lost);
-        tell_back(otlp);
+        lost = rejected_count(otlp, sent);
+        det_assert(lost <= sent);
+        count_spans(otlp->exported, sent - lost);
+        count_spans(otlp->refused, lost);
+        report_back(otlp);
         break;
     case REFUSED:
-        count(otlp->refused, sent);
-        tell_refused(otlp, why);
+        count_spans(otlp->refused, sent);
+        report_refused(otlp, why);
         break;
     case LATER:
-        count(otlp->unreachable, sent);
+        count_spans(otlp->unreachable, sent);
         break;
     }
 }
 
-static void run(void *argument)
+static void run_exporter(void *argument)
 {
     struct otlp *otlp = argument;
     bool is_last;
     size_t taken;
 
     do {
-        /* Asked first: what came before the stop is still in the queue then. */
+        /* Read first: spans that ended before the stop are in the queue by then. */
         is_last = is_stopping(otlp);
         taken = det_tracer_take(
             otlp->options.tracer, otlp->spans, otlp->options.batch_max,
-            now(otlp) + otlp->options.interval);
+            now_of(otlp) + otlp->options.interval);
+        det_assert(taken <= otlp->options.batch_max);
         if (taken == 0)
             continue;
-        det_buffer_clear(&otlp->body);
+        det_json_writer_clear(&otlp->body);
         det_otlp_write(&otlp->body, &otlp->options.resource, otlp->spans, taken);
-        if (det_buffer_status(&otlp->body) == 0)
-            deliver(otlp, taken);
+        if (det_buffer_status(&otlp->body.text) == 0)
+            deliver_batch(otlp, taken);
         else
-            count(otlp->unreachable, taken);
+            count_spans(otlp->unreachable, taken);
     } while (taken > 0 || !is_last);
 }
 
@@ -304,7 +318,7 @@ static void fill_options(struct otlp *otlp, const struct otlp_options *options)
     otlp->options.backoff_max = or_else(options->backoff_max, BACKOFF_MAX);
 }
 
-static struct det_series *dropped(const struct otlp_options *options, const char *reason)
+static struct det_series *dropped_series(const struct otlp_options *options, const char *reason)
 {
     return options->metrics
                ? det_metrics_series(
@@ -317,7 +331,7 @@ static void free_all(struct otlp *otlp)
     http_client_close(otlp->client);
     if (otlp->spans)
         DET_DELETE_ARRAY(otlp->options.allocator, otlp->spans, otlp->options.batch_max);
-    det_buffer_deinit(&otlp->body);
+    det_json_writer_deinit(&otlp->body);
     det_buffer_deinit(&otlp->answer);
     det_condition_close(otlp->world, otlp->stopping);
     det_mutex_close(otlp->world, otlp->mutex);
@@ -342,7 +356,7 @@ static int open_all(struct otlp *otlp)
     otlp->spans = DET_NEW_ARRAY(otlp->options.allocator, otlp->options.batch_max, struct det_span);
     if (!otlp->spans)
         return DET_ERR_NO_MEMORY;
-    return det_thread_start(otlp->world, "otlp", run, otlp, &otlp->thread);
+    return det_thread_start(otlp->world, "otlp", run_exporter, otlp, &otlp->thread);
 }
 
 int otlp_open(const struct otlp_options *options, struct otlp **ret)
@@ -355,12 +369,12 @@ int otlp_open(const struct otlp_options *options, struct otlp **ret)
     otlp->world = det_world_real();
     fill_options(otlp, options);
     atomic_init(&otlp->stop_at, DET_NEVER);
-    det_buffer_init(&otlp->body, options->allocator);
+    det_json_writer_init(&otlp->body, options->allocator);
     det_buffer_init(&otlp->answer, options->allocator);
     if (options->metrics)
         otlp->exported = det_metrics_only(options->metrics, DET_METRIC_SPANS_EXPORTED);
-    otlp->refused = dropped(options, "refused");
-    otlp->unreachable = dropped(options, "unreachable");
+    otlp->refused = dropped_series(options, "refused");
+    otlp->unreachable = dropped_series(options, "unreachable");
     r = open_all(otlp);
     if (r < 0) {
         free_all(otlp);

@@ -2,8 +2,8 @@
  * Copyright the detent authors */
 
 /* test: threads */
-/* otlp_test.c - spans on their way to a receiver that is there, away, slow, busy or confused, over
- * real HTTP. */
+/* otlp_export_test.c - exports spans over real HTTP to a receiver that is reachable, unreachable,
+ * slow, busy or wrong. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -17,10 +17,10 @@
 #define REQUESTS_MAX 16
 #define SECRET       "canary-4711"
 
-/* Answers the n-th request with the n-th answer, and all others with the last one. */
+/* Answers request n with answer n, and all later ones with the last answer. */
 struct receiver {
     int descriptor, port;
-    const char *const *answers; /* NULL at the end; one that is "": none, it waits */
+    const char *const *answers; /* NULL at the end; "": no answer, it waits */
     char *got[REQUESTS_MAX];
     size_t count;
     pthread_mutex_t mutex;
@@ -32,7 +32,7 @@ struct receiver {
     "HTTP/1.1 " status " Word\r\nConnection: close\r\n" head "\r\n" body
 #define FINE ANSWER("200", "Content-Type: application/json\r\n", "{\"partialSuccess\":{}}")
 
-static bool is_whole(const char *text)
+static bool is_complete(const char *text)
 {
     const char *body = strstr(text, "\r\n\r\n"), *length = strstr(text, "Content-Length: ");
 
@@ -44,7 +44,7 @@ static char *receive(int peer)
     size_t used = 0, capacity = 65536;
     char *text = calloc(1, capacity);
 
-    while (!is_whole(text) && used < capacity - 1) {
+    while (!is_complete(text) && used < capacity - 1) {
         ssize_t count = recv(peer, text + used, capacity - 1 - used, 0);
 
         if (count <= 0)
@@ -61,7 +61,7 @@ static void answer(int peer, const char *text)
     if (*text)
         (void)!send(peer, text, strlen(text), MSG_NOSIGNAL);
     else
-        (void)!recv(peer, &byte, 1, 0); /* until the other side has had enough */
+        (void)!recv(peer, &byte, 1, 0); /* until the client disconnects */
     close(peer);
 }
 
@@ -99,7 +99,7 @@ static void receiver_open(struct receiver *receiver, const char *const *answers)
     assert_int_equal(bind(receiver->descriptor, (struct sockaddr *)&address, size), 0);
     assert_int_equal(getsockname(receiver->descriptor, (struct sockaddr *)&address, &size), 0);
     receiver->port = ntohs(address.sin_port);
-    /* Without answers there is nobody at this port, and nobody else can be. */
+    /* Without answers nothing listens on this port, and nothing else can. */
     if (!answers)
         return;
     assert_int_equal(listen(receiver->descriptor, 8), 0);
@@ -132,28 +132,28 @@ struct bench {
     struct otlp *otlp;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    unsigned told;
+    unsigned reported;
     char texts[8][512];
     char endpoint[80];
 };
 
-static void hear(void *user, const char *text)
+static void receive_text(void *user, const char *text)
 {
     struct bench *bench = user;
 
     pthread_mutex_lock(&bench->mutex);
-    assert_true(bench->told < 8);
-    snprintf(bench->texts[bench->told++], sizeof bench->texts[0], "%s", text);
+    assert_true(bench->reported < 8);
+    snprintf(bench->texts[bench->reported++], sizeof bench->texts[0], "%s", text);
     pthread_cond_broadcast(&bench->changed);
     pthread_mutex_unlock(&bench->mutex);
     assert_null(strstr(text, SECRET));
     assert_null(strstr(text, "/v1/traces"));
 }
 
-static void wait_told(struct bench *bench, unsigned told)
+static void wait_reported(struct bench *bench, unsigned reported)
 {
     pthread_mutex_lock(&bench->mutex);
-    while (bench->told < told)
+    while (bench->reported < reported)
         pthread_cond_wait(&bench->changed, &bench->mutex);
     pthread_mutex_unlock(&bench->mutex);
 }
@@ -194,7 +194,7 @@ static int open_bench(
     options.backoff_max = options.backoff_first ? options.backoff_first : DET_MILLISECOND;
     options.backoff_first = options.backoff_max;
     options.resource.service_name = "shop";
-    options.tell = hear;
+    options.report = receive_text;
     options.user = bench;
     return otlp_open(&options, &bench->otlp);
 }
@@ -208,7 +208,7 @@ static uint64_t counted(struct bench *bench, enum det_metric metric, const char 
     return atomic_load(&series->value);
 }
 
-/* What came of all spans, once there is nothing left to come. */
+/* Closes the exporter, which has this time to send the queue. */
 static void finish(struct bench *bench, det_time span)
 {
     otlp_close(bench->otlp, det_world_now(NULL, DET_CLOCK_MONOTONIC) + span);
@@ -260,12 +260,12 @@ static void spans_are_posted_with_their_headers(void **state)
     assert_non_null(strstr(bench.receiver.got[0], "\r\n\r\n{\"resourceSpans\":["));
     assert_non_null(strstr(bench.receiver.got[0], "\"stringValue\":\"shop\""));
     assert_non_null(strstr(bench.receiver.got[0], "\"name\":\"send\",\"kind\":2"));
-    assert_int_equal(bench.told, 0);
+    assert_int_equal(bench.reported, 0);
     close_bench(&bench);
     det_test_folder_remove(folder);
 }
 
-static void a_batch_goes_when_it_is_full_and_the_rest_at_the_end(void **state)
+static void full_batches_are_sent_and_the_rest_at_close(void **state)
 {
     struct bench bench;
 
@@ -282,7 +282,7 @@ static void a_batch_goes_when_it_is_full_and_the_rest_at_the_end(void **state)
     close_bench(&bench);
 }
 
-static void who_is_busy_gets_the_same_again_and_it_is_told_once(void **state)
+static void a_busy_receiver_gets_the_same_batch_and_is_reported_once(void **state)
 {
     struct bench bench;
 
@@ -295,19 +295,19 @@ static void who_is_busy_gets_the_same_again_and_it_is_told_once(void **state)
             NULL),
         0);
     end_spans(&bench, 1);
-    wait_told(&bench, 2);
+    wait_reported(&bench, 2);
     finish(&bench, LONG);
     expect(&bench, 1, 0, 0);
     assert_int_equal(bench.receiver.count, 5);
     assert_string_equal(
         strstr(bench.receiver.got[0], "\r\n\r\n"), strstr(bench.receiver.got[4], "\r\n\r\n"));
-    assert_int_equal(bench.told, 2);
-    assert_non_null(strstr(bench.texts[0], "is away: it answers with status 503"));
-    assert_string_equal(bench.texts[1], "the receiver of traces is back");
+    assert_int_equal(bench.reported, 2);
+    assert_non_null(strstr(bench.texts[0], "is unreachable: status 503"));
+    assert_string_equal(bench.texts[1], "the receiver of traces is reachable again");
     close_bench(&bench);
 }
 
-static void what_is_refused_is_dropped_and_told_once(void **state)
+static void refused_spans_are_dropped_and_reported_once(void **state)
 {
     struct bench bench;
 
@@ -319,17 +319,16 @@ static void what_is_refused_is_dropped_and_told_once(void **state)
             &(struct otlp_options){ .batch_max = 1 }),
         0);
     end_spans(&bench, 3);
-    wait_told(&bench, 2);
+    wait_reported(&bench, 2);
     finish(&bench, LONG);
     expect(&bench, 1, 2, 0);
-    assert_int_equal(bench.told, 2);
-    assert_string_equal(
-        bench.texts[0], "the receiver of traces refuses spans: it answers with status 400");
-    assert_string_equal(bench.texts[1], "the receiver of traces is back");
+    assert_int_equal(bench.reported, 2);
+    assert_string_equal(bench.texts[0], "the receiver of traces refuses spans: status 400");
+    assert_string_equal(bench.texts[1], "the receiver of traces is reachable again");
     close_bench(&bench);
 }
 
-static void who_is_always_busy_is_given_up_in_the_end(void **state)
+static void busy_receiver_is_abandoned_after_the_last_attempt(void **state)
 {
     struct bench bench;
 
@@ -340,11 +339,11 @@ static void who_is_always_busy_is_given_up_in_the_end(void **state)
     finish(&bench, LONG);
     expect(&bench, 0, 0, 1);
     assert_int_equal(bench.receiver.count, 10);
-    assert_int_equal(bench.told, 1);
+    assert_int_equal(bench.reported, 1);
     close_bench(&bench);
 }
 
-static void nobody_waits_for_one_who_is_not_there(void **state)
+static void close_does_not_wait_for_an_absent_receiver(void **state)
 {
     struct bench bench;
 
@@ -354,18 +353,18 @@ static void nobody_waits_for_one_who_is_not_there(void **state)
             &bench, NULL, &(struct otlp_options){ .batch_max = 1, .backoff_first = DET_HOUR }),
         0);
     end_spans(&bench, 1);
-    wait_told(&bench, 1);
+    wait_reported(&bench, 1);
     /* The queue has four places. */
     end_spans(&bench, 9);
     finish(&bench, LONG);
     expect(&bench, 0, 0, 5);
     assert_int_equal(counted(&bench, DET_METRIC_SPANS_DROPPED, "full"), 5);
-    assert_int_equal(bench.told, 1);
-    assert_non_null(strstr(bench.texts[0], "is away: "));
+    assert_int_equal(bench.reported, 1);
+    assert_non_null(strstr(bench.texts[0], "is unreachable: "));
     close_bench(&bench);
 }
 
-static void who_never_answers_does_not_hold_up_the_end(void **state)
+static void silent_receiver_does_not_delay_close(void **state)
 {
     struct bench bench;
 
@@ -376,11 +375,11 @@ static void who_never_answers_does_not_hold_up_the_end(void **state)
     receiver_wait(&bench.receiver, 2);
     finish(&bench, 0);
     expect(&bench, 0, 0, 1);
-    assert_non_null(strstr(bench.texts[0], "is away: "));
+    assert_non_null(strstr(bench.texts[0], "is unreachable: "));
     close_bench(&bench);
 }
 
-static void an_answer_may_say_that_some_were_not_taken(void **state)
+static void partial_success_counts_rejected_spans(void **state)
 {
     static const struct {
         const char *answer;
@@ -408,26 +407,26 @@ static void an_answer_may_say_that_some_were_not_taken(void **state)
         end_spans(&bench, 3);
         finish(&bench, LONG);
         expect(&bench, 3 - rows[i].refused, rows[i].refused, 0);
-        assert_int_equal(bench.told, 0);
+        assert_int_equal(bench.reported, 0);
         close_bench(&bench);
     }
 }
 
-static void what_is_no_http_is_one_who_is_away(void **state)
+static void invalid_http_counts_as_unreachable(void **state)
 {
     struct bench bench;
 
     (void)state;
     assert_int_equal(open_bench(&bench, ALL("rubbish\r\n\r\n", FINE), NULL), 0);
     end_spans(&bench, 1);
-    wait_told(&bench, 2);
+    wait_reported(&bench, 2);
     finish(&bench, LONG);
     expect(&bench, 1, 0, 0);
-    assert_non_null(strstr(bench.texts[0], "is away: "));
+    assert_non_null(strstr(bench.texts[0], "is unreachable: "));
     close_bench(&bench);
 }
 
-static void a_secret_that_cannot_be_read_is_told(void **state)
+static void an_unreadable_secret_is_reported(void **state)
 {
     struct config_header header = { "Authorization", "/does/not/exist", CONFIG_HEADER_FILE };
     struct bench bench;
@@ -438,7 +437,7 @@ static void a_secret_that_cannot_be_read_is_told(void **state)
             &bench, ALL(FINE), &(struct otlp_options){ .headers = &header, .header_count = 1 }),
         0);
     end_spans(&bench, 1);
-    wait_told(&bench, 1);
+    wait_reported(&bench, 1);
     finish(&bench, LONG);
     expect(&bench, 0, 0, 1);
     assert_non_null(
@@ -467,7 +466,7 @@ static int send_with_failures(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void without_memory_spans_are_counted_as_lost(void **state)
+static void allocation_failure_counts_spans_as_lost(void **state)
 {
     (void)state;
     det_test_each_failure(send_with_failures, NULL);
@@ -477,16 +476,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spans_are_posted_with_their_headers),
-        cmocka_unit_test(a_batch_goes_when_it_is_full_and_the_rest_at_the_end),
-        cmocka_unit_test(who_is_busy_gets_the_same_again_and_it_is_told_once),
-        cmocka_unit_test(what_is_refused_is_dropped_and_told_once),
-        cmocka_unit_test(who_is_always_busy_is_given_up_in_the_end),
-        cmocka_unit_test(nobody_waits_for_one_who_is_not_there),
-        cmocka_unit_test(who_never_answers_does_not_hold_up_the_end),
-        cmocka_unit_test(an_answer_may_say_that_some_were_not_taken),
-        cmocka_unit_test(what_is_no_http_is_one_who_is_away),
-        cmocka_unit_test(a_secret_that_cannot_be_read_is_told),
-        cmocka_unit_test(without_memory_spans_are_counted_as_lost),
+        cmocka_unit_test(full_batches_are_sent_and_the_rest_at_close),
+        cmocka_unit_test(a_busy_receiver_gets_the_same_batch_and_is_reported_once),
+        cmocka_unit_test(refused_spans_are_dropped_and_reported_once),
+        cmocka_unit_test(busy_receiver_is_abandoned_after_the_last_attempt),
+        cmocka_unit_test(close_does_not_wait_for_an_absent_receiver),
+        cmocka_unit_test(silent_receiver_does_not_delay_close),
+        cmocka_unit_test(partial_success_counts_rejected_spans),
+        cmocka_unit_test(invalid_http_counts_as_unreachable),
+        cmocka_unit_test(an_unreadable_secret_is_reported),
+        cmocka_unit_test(allocation_failure_counts_spans_as_lost),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

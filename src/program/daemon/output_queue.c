@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* output_queue.c - output that never keeps the loop waiting. */
+/* output_queue.c - output that does not block the loop. */
 #include "daemon/output_queue.h"
 
 #include <detent/driver/loop.h>
@@ -12,6 +12,8 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include "base/assert.h"
+
 static uint64_t count_lines(const char *data, size_t size)
 {
     uint64_t count = 0;
@@ -21,8 +23,8 @@ static uint64_t count_lines(const char *data, size_t size)
     return count;
 }
 
-/* Without memory the text is lost, and the run knows. */
-static ssize_t take(void *cookie, const char *data, size_t size)
+/* Out of memory, the text is lost and counted. */
+static ssize_t append_text(void *cookie, const char *data, size_t size)
 {
     struct up_output *output = cookie;
 
@@ -42,12 +44,13 @@ static ssize_t take(void *cookie, const char *data, size_t size)
     return (ssize_t)size;
 }
 
-static size_t waiting(const struct up_output *output)
+static size_t waiting_size(const struct up_output *output)
 {
+    det_assert(output->sent <= output->buffer.size);
     return output->buffer.size - output->sent;
 }
 
-/* The reader has something to read, or is gone: the flush behind this turn sees which. */
+/* The reader has read or is gone: the flush after this turn finds out. */
 static void on_writable(void *argument, unsigned events)
 {
     struct up_output *output = argument;
@@ -58,9 +61,10 @@ static void on_writable(void *argument, unsigned events)
 
 int up_output_open(struct up_output *output, struct cli *cli)
 {
+    det_assert(cli->out);
     *output = (struct up_output){ .cli = *cli, .outer = cli, .limit = UP_OUTPUT_MAX };
     det_buffer_init(&output->buffer, cli->allocator);
-    output->cli.out = fopencookie(output, "w", (cookie_io_functions_t){ .write = take });
+    output->cli.out = fopencookie(output, "w", (cookie_io_functions_t){ .write = append_text });
     output->watch.run = on_writable;
     output->watch.argument = output;
     output->watch.descriptor = fileno(cli->out);
@@ -69,6 +73,7 @@ int up_output_open(struct up_output *output, struct cli *cli)
 
 void up_output_attach(struct up_output *output, struct det_loop *loop)
 {
+    det_assert(!loop || !output->loop);
     output->loop = loop;
 }
 
@@ -80,24 +85,25 @@ static void drop_sent(struct up_output *output)
     output->sent = 0;
 }
 
-static void fail(struct up_output *output, int cause)
+static void fail_output(struct up_output *output, int cause)
 {
+    det_assert(cause != 0);
     output->cli.out_error = output->outer->out_error = cause;
-    output->lost += count_lines(output->buffer.data + output->sent, waiting(output));
+    output->lost += count_lines(output->buffer.data + output->sent, waiting_size(output));
     output->is_torn = output->sent > 0 && output->buffer.data[output->sent - 1] != '\n';
     det_buffer_clear(&output->buffer);
     output->sent = 0;
 }
 
-/* All at once, which may wait. */
+/* Writes everything; may block. */
 static void write_all(struct up_output *output)
 {
-    if (waiting(output) == 0)
+    if (waiting_size(output) == 0)
         return;
-    cli_write(output->outer, output->buffer.data + output->sent, waiting(output));
+    cli_write(output->outer, output->buffer.data + output->sent, waiting_size(output));
     cli_flush(output->outer);
     if (output->outer->out_error)
-        output->lost += count_lines(output->buffer.data + output->sent, waiting(output));
+        output->lost += count_lines(output->buffer.data + output->sent, waiting_size(output));
     det_buffer_clear(&output->buffer);
     output->sent = 0;
     output->cli.out_error = output->outer->out_error;
@@ -112,26 +118,28 @@ static bool is_writable(const struct up_output *output)
 
 static void write_some(struct up_output *output)
 {
-    size_t size = waiting(output) < PIPE_BUF ? waiting(output) : PIPE_BUF;
+    size_t size = waiting_size(output) < PIPE_BUF ? waiting_size(output) : PIPE_BUF;
     ssize_t count = write(output->watch.descriptor, output->buffer.data + output->sent, size);
 
     if (count < 0 && errno != EINTR && errno != EAGAIN)
-        fail(output, errno);
+        fail_output(output, errno);
     output->sent += count > 0 ? (size_t)count : 0;
+    det_assert(output->sent <= output->buffer.size);
 }
 
 void up_output_flush(struct up_output *output)
 {
+    det_assert(!output->loop || det_loop_is_mine(output->loop));
     (void)fflush(output->cli.out);
     if (output->watch.descriptor < 0 || !output->loop) {
         write_all(output);
         return;
     }
-    while (waiting(output) > 0 && is_writable(output))
+    while (waiting_size(output) > 0 && is_writable(output))
         write_some(output);
     drop_sent(output);
-    /* What cannot be watched is written the old way. */
-    if (waiting(output) > 0 && output->watch.events == 0 &&
+    /* A descriptor that cannot be watched is written to directly. */
+    if (waiting_size(output) > 0 && !det_watch_is_set(&output->watch) &&
         det_loop_watch(output->loop, &output->watch, DET_POLL_WRITE) < 0)
         write_all(output);
 }
@@ -157,7 +165,7 @@ uint64_t up_output_forgive(struct up_output *output)
 
 bool up_output_has_room(struct up_output *output)
 {
-    bool has_room = waiting(output) < output->limit;
+    bool has_room = waiting_size(output) < output->limit;
 
     output->hidden += !has_room;
     return has_room;
@@ -165,7 +173,7 @@ bool up_output_has_room(struct up_output *output)
 
 uint64_t up_output_take_hidden(struct up_output *output, bool is_last)
 {
-    uint64_t hidden = is_last || waiting(output) < output->limit / 2 ? output->hidden : 0;
+    uint64_t hidden = is_last || waiting_size(output) < output->limit / 2 ? output->hidden : 0;
 
     if (hidden)
         output->hidden = 0;

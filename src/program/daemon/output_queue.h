@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* output_queue.h - output that never keeps the loop waiting: what a reader does not take yet is
- * kept for it, within bounds.
+/* output_queue.h - output that does not block the loop: text that the reader does not take yet is
+ * buffered, within limits.
  *
  *     cli.out --> buffer --as far as it is taken--> the descriptor of the output
- *                   \--too much waits: lines are left out, and counted
+ *                   \--the buffer is full: lines are dropped and counted
  *
- * A pipe or a terminal is asked before it is written to, at most PIPE_BUF bytes at a time, which it
- * takes then without waiting. Its flags are left alone, since others share them. A file is written
- * at once.
+ * A pipe or terminal is polled before each write of at most PIPE_BUF bytes, which then does not
+ * block. Its flags are not changed, since other processes share them. A file is written at once.
  *
  * Invariants
- *   1. The descriptor is watched only while something waits for it.
- *   2. After an error of the output nothing is kept any more, until it is forgiven. What is printed
- *      then begins with a line of its own. */
+ *   1. The descriptor is watched only while text waits for it.
+ *   2. After an error of the output no text is kept until up_output_forgive(). The text printed
+ *      next starts with a new line. */
 #ifndef DET_DAEMON_OUTPUT_QUEUE_H
 #define DET_DAEMON_OUTPUT_QUEUE_H
 
@@ -27,32 +26,31 @@
 #define UP_OUTPUT_MAX (4 << 20)
 
 struct up_output {
-    struct cli cli;    /* the run as its parts see it: `out` ends in the buffer */
-    struct cli *outer; /* the run as it was given */
+    struct cli cli;    /* the cli of the run: its `out` is the buffer */
+    struct cli *outer; /* the original cli */
     struct det_loop *loop;
     struct det_watch watch;
-    struct det_buffer buffer; /* what waits, from `sent` on */
+    struct det_buffer buffer; /* unwritten text starts at `sent` */
     size_t sent, limit;
-    uint64_t hidden; /* lines that were left out and not told yet */
-    uint64_t lost;   /* lines that an error has swallowed, and nobody has asked for yet */
-    bool is_torn;    /* a part of the last line was written before the error */
+    uint64_t hidden; /* dropped lines, not reported yet */
+    uint64_t lost;   /* lines lost to an error, not reported yet */
+    bool is_torn;    /* the error has cut a line */
 };
 
-/* 0 or DET_ERR_NO_MEMORY. Then it is not open. */
+/* 0 or DET_ERR_NO_MEMORY, and then it is not open. */
 DET_MUST_CHECK int up_output_open(struct up_output *output, struct cli *cli);
-/* Waits until all is written; its loop is still there. */
+/* Waits until everything is written; close it before its loop. */
 void up_output_close(struct up_output *output);
-/* From here on it may wait for the output on this loop. */
+/* From now on the buffer is written by this loop. */
 void up_output_attach(struct up_output *output, struct det_loop *loop);
-/* Writes what the output takes: after each turn of the loop. */
+/* Writes what the output takes; call it after each turn of the loop. */
 void up_output_flush(struct up_output *output);
-/* After an error: it is forgotten, and what is printed from now on is tried. Returns how many lines
- * were lost. */
+/* Clears an error: from now on text is written again. Returns the number of lost lines. */
 uint64_t up_output_forgive(struct up_output *output);
-/* Whether one more line has room; else it is counted as hidden. */
+/* True if one more line fits; otherwise counts it as hidden. */
 bool up_output_has_room(struct up_output *output);
-/* How many lines were hidden before there was room again, or at all, for the last time; 0: none, or
- * there is no room yet. */
+/* Number of hidden lines, once there is room again, or at the end (`is_last`); 0: none, or no room
+ * yet. */
 uint64_t up_output_take_hidden(struct up_output *output, bool is_last);
 
 #endif

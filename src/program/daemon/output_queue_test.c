@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* output_queue_test.c - output to a reader that reads, that does not, and that is gone. */
+/* output_queue_test.c - output to a reader that reads, does not read, or is gone. */
 #include "daemon/output_queue.h"
 
 #include "lib/test.h"
@@ -59,7 +59,7 @@ static void print_large(struct stage *stage, size_t size)
     up_output_flush(&stage->output);
 }
 
-/* Reads what is there; returns how much. */
+/* Reads what is available; returns how much. */
 static size_t read_some(struct stage *stage)
 {
     char part[65536];
@@ -71,35 +71,35 @@ static size_t read_some(struct stage *stage)
     return count > 0 ? (size_t)count : 0;
 }
 
-static void what_is_taken_is_written_at_once(void **state)
+static void output_is_written_at_once_to_a_ready_reader(void **state)
 {
     struct stage *stage = *state;
 
     print_large(stage, 64);
     assert_int_equal(read_some(stage), 64);
-    assert_int_equal(stage->output.watch.events, 0);
+    assert_false(det_watch_is_set(&stage->output.watch));
     assert_true(up_output_has_room(&stage->output));
     assert_int_equal(up_output_take_hidden(&stage->output, true), 0);
 }
 
-static void what_is_not_taken_waits_and_comes_whole(void **state)
+static void blocked_output_is_kept_and_written_completely(void **state)
 {
     struct stage *stage = *state;
     size_t size = 0;
 
     print_large(stage, LARGE);
-    assert_int_not_equal(stage->output.watch.events, 0);
+    assert_true(det_watch_is_set(&stage->output.watch));
     while (size < LARGE) {
         size += read_some(stage);
-        if (stage->output.watch.events != 0)
+        if (det_watch_is_set(&stage->output.watch))
             assert_true(det_loop_turn(stage->loop, DET_NEVER) > 0);
         up_output_flush(&stage->output);
     }
     assert_int_equal(size, LARGE);
-    assert_int_equal(stage->output.watch.events, 0);
+    assert_false(det_watch_is_set(&stage->output.watch));
 }
 
-static void too_much_is_left_out_and_counted(void **state)
+static void output_over_the_limit_is_dropped_and_counted(void **state)
 {
     struct stage *stage = *state;
 
@@ -126,13 +126,13 @@ static void a_reader_that_is_gone_is_an_error(void **state)
     up_output_flush(&stage->output);
     assert_int_equal(stage->output.cli.out_error, EPIPE);
     assert_int_equal(stage->cli.out_error, EPIPE);
-    /* From then on everything is thrown away. */
+    /* From then on all output is discarded. */
     print_large(stage, LARGE);
     assert_int_equal(stage->output.buffer.size, 0);
-    assert_int_equal(stage->output.watch.events, 0);
+    assert_false(det_watch_is_set(&stage->output.watch));
 }
 
-static void an_error_can_be_forgiven_and_no_line_spoils_another(void **state)
+static void write_error_can_be_cleared_and_affects_no_other_line(void **state)
 {
     int full = open("/dev/full", O_WRONLY | O_CLOEXEC), before;
     struct stage *stage = *state;
@@ -149,7 +149,7 @@ static void an_error_can_be_forgiven_and_no_line_spoils_another(void **state)
     assert_int_equal(up_output_forgive(&stage->output), 3);
     assert_int_equal(up_output_forgive(&stage->output), 0);
     assert_int_equal(stage->cli.out_error, 0);
-    /* A line of which a part was written. */
+    /* A line that was written in part. */
     stage->output.watch.descriptor = before;
     stage->output.is_torn = true;
     fputs("four\n", stage->output.cli.out);
@@ -159,7 +159,7 @@ static void an_error_can_be_forgiven_and_no_line_spoils_another(void **state)
     close(full);
 }
 
-static void before_there_is_a_loop_it_waits(void **state)
+static void output_before_the_loop_is_written_synchronously(void **state)
 {
     struct stage *stage = *state;
 
@@ -189,7 +189,7 @@ static int print_once(struct det_test_memory *memory, void *argument)
     return memory->failed ? DET_ERR_NO_MEMORY : 0;
 }
 
-static void without_memory_the_run_knows(void **state)
+static void allocation_failure_is_recorded_in_the_run(void **state)
 {
     (void)state;
     det_test_each_failure(print_once, NULL);
@@ -200,13 +200,13 @@ static void without_memory_the_run_knows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_is_taken_is_written_at_once),
-        TEST(what_is_not_taken_waits_and_comes_whole),
-        TEST(too_much_is_left_out_and_counted),
+        TEST(output_is_written_at_once_to_a_ready_reader),
+        TEST(blocked_output_is_kept_and_written_completely),
+        TEST(output_over_the_limit_is_dropped_and_counted),
         TEST(a_reader_that_is_gone_is_an_error),
-        TEST(an_error_can_be_forgiven_and_no_line_spoils_another),
-        TEST(before_there_is_a_loop_it_waits),
-        cmocka_unit_test(without_memory_the_run_knows),
+        TEST(write_error_can_be_cleared_and_affects_no_other_line),
+        TEST(output_before_the_loop_is_written_synchronously),
+        cmocka_unit_test(allocation_failure_is_recorded_in_the_run),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* port_holder.c - who listens on a port that we want: the number of the socket from the tables of
- * the kernel, then the process that has it open, as far as we may look. */
+/* port_holder.c - finds the process that listens on a port: the inode of the socket from the
+ * kernel's tables, then the process that has it open, if its descriptors are readable. */
 #include <ctype.h>
 #include <dirent.h>
 #include <inttypes.h>
@@ -11,12 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/serve.h"
+#include "daemon/host.h"
 
 #define STATE_LISTEN 0x0a
 #define PATH_TEXT    300
 
-/* The inode of the socket that listens on the port, of one table; 0: there is none. */
+/* The inode of the socket that listens on the port, in one table; 0: none. */
 static uint64_t find_socket(const char *table, uint16_t port)
 {
     FILE *file = fopen(table, "re");
@@ -62,7 +62,7 @@ static bool has_open(const char *process, const char *wanted)
 
     snprintf(path, sizeof path, "/proc/%.20s/fd", process);
     folder = opendir(path);
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): a folder of our own */
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): only this thread reads the folder */
     while (folder && !is_found && (entry = readdir(folder)))
         is_found = leads_to(process, entry->d_name, wanted);
     if (folder)
@@ -70,7 +70,7 @@ static bool has_open(const char *process, const char *wanted)
     return is_found;
 }
 
-static void describe(const char *process, char target[SERVE_HOLDER_TEXT])
+static void describe_process(const char *process, char target[SERVE_HOLDER_TEXT])
 {
     char path[PATH_TEXT], name[32] = "", folder[128];
     ssize_t size;
@@ -104,10 +104,10 @@ const char *serve_holder(uint16_t port, char target[SERVE_HOLDER_TEXT])
         return target;
     snprintf(wanted, sizeof wanted, "socket:[%" PRIu64 "]", inode);
     folder = opendir("/proc");
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): a folder of our own */
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): only this thread reads the folder */
     while (folder && !*target && (entry = readdir(folder))) {
         if (isdigit((unsigned char)entry->d_name[0]) && has_open(entry->d_name, wanted))
-            describe(entry->d_name, target);
+            describe_process(entry->d_name, target);
     }
     if (folder)
         closedir(folder);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* project_place.c - which folder is the project, and where its state is. */
+/* project_place.c - finds the folder of the project, and of its state. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "config/socket_place.h"
-#include "daemon/serve.h"
+#include "daemon/host.h"
 #include "os/os.h"
 
 int serve_project(char *target, struct det_error *reterr)
@@ -52,7 +52,7 @@ int serve_go(const char *folder, struct det_error *reterr)
         return 0;
     return det_error_set(
         reterr, DET_ERR_NOT_FOUND,
-        "%.200s has no " CONFIG_FILE_NAME " and no spec; 'detent new' makes a project", folder);
+        "%.200s has no " CONFIG_FILE_NAME " and no spec; 'detent new' creates a project", folder);
 }
 
 int serve_enter(const char *operand, bool *ret, struct det_error *reterr)

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* reload_apply.c - reads the file again, and carries out the plan.
+/* reload_apply.c - reads the file again, and applies the plan.
  *
  *     pause the API, machines rest --> the new file --> open, resume --> tasks, groups, slots, log
  *                                                           | cannot be opened
- *                  the old file, machines go on, the API <--+
+ *                      the old file, machines wake, the API <--+
  *
- * A task that was changed is taken out, and put back by its new lines when it has ended. */
+ * A changed task is removed, and added again from the new file when it has ended. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "daemon/machines.h"
-#include "daemon/reload.h"
-#include "daemon/verbs.h"
+#include "daemon/reload_plan.h"
+#include "daemon/reload_states.h"
+#include "daemon/run.h"
+#include "daemon/slots.h"
 #include "daemon/workers.h"
 
-/* How long what is closed for a reload may wait for the store. */
+/* Limit of a wait for the store while parts are closed for a reload. */
 #define STORE_SPAN (2 * DET_SECOND)
 
-/* A file that runs no more, and that something may still point into. */
+/* A replaced file, which parts may still point into. */
 struct up_retired {
     struct up_retired *next;
     struct config_file file;
@@ -42,29 +45,25 @@ const char *reload_change_word(enum reload_change change)
 
 /* Reading. */
 
-/* Everything that `up` does with a file before it runs. */
+/* Reads and checks the file as the start does. */
 static int read_next(struct reload *reload)
 {
-    struct up *next = &reload->next;
-    /* Who we are was settled when it began. */
-    struct serve_wish wish = { .is_serving = next->options->is_serving, .may_be_root = true };
+    struct up_project *next = &reload->next;
+    const struct up_options *options = reload->up->options;
+    /* The start has settled the user. */
+    struct serve_request request = { .is_serving = options->is_serving, .may_be_root = true };
     struct det_error error = { 0 };
-    int code = config_project_open(&reload->cli, next->options->path, true, &next->file);
+    int code = up_project_init(&reload->cli, options, next);
 
-    if (code == CLI_OK)
-        code = up_select(next);
-    if (code == CLI_OK)
-        code = up_settle(next);
     if (code == CLI_OK &&
-        serve_listen(next->options->listen, &next->file.arena, &next->file.config.http, &error) <
-            0) {
-        cli_complain(&reload->cli, "%s", error.text);
+        serve_listen(options->listen, &next->file.arena, &next->file.config.http, &error) < 0) {
+        cli_report_error(&reload->cli, "%s", error.text);
         code = CLI_USAGE;
     }
-    wish.project = next->project;
-    wish.path = next->file.path;
+    request.project = next->folder;
+    request.path = next->file.path;
     if (code == CLI_OK)
-        code = serve_check(&reload->cli, &wish, &next->file.config.http, &reload->up->sockets);
+        code = serve_check(&reload->cli, &request, &next->file.config.http, up_sockets(reload->up));
     if (code == CLI_OK)
         code = reload_try(reload);
     return code;
@@ -76,7 +75,8 @@ int reload_open(struct up *up, struct reload *reload)
     int code;
 
     *reload = (struct reload){ .up = up, .cli = *up->output.outer };
-    reload->may_ask_store = up->store_is_probed || !up_store_is_remote(up);
+    reload->may_ask_store =
+        (up->reload && up->reload->store_has_answered) || !up_store_is_remote(up);
     reload->end = &reload->first;
     talk = open_memstream(&reload->text, &reload->text_size);
     if (!talk)
@@ -85,7 +85,6 @@ int reload_open(struct up *up, struct reload *reload)
     reload->cli.is_json = reload->cli.out_has_color = reload->cli.err_has_color = false;
     reload->cli.out_is_terminal = reload->cli.err_is_terminal = false;
     reload->cli.command = "reload";
-    reload->next = (struct up){ .cli = &reload->cli, .options = up->options };
     code = read_next(reload);
     if (code == CLI_OK)
         code = reload_plan(reload);
@@ -95,22 +94,9 @@ int reload_open(struct up *up, struct reload *reload)
     return code;
 }
 
-static void free_selection(const struct det_allocator *allocator, struct up *up)
-{
-    size_t count = up->file.config.task_count + 1;
-
-    if (up->is_selected)
-        DET_DELETE_ARRAY(allocator, up->is_selected, count);
-    if (up->known)
-        DET_DELETE_ARRAY(allocator, up->known, count);
-    up->is_selected = NULL;
-    up->known = NULL;
-}
-
 void reload_close(struct reload *reload)
 {
-    free_selection(reload->cli.allocator, &reload->next);
-    config_file_close(&reload->cli, &reload->next.file);
+    up_project_deinit(&reload->cli, &reload->next);
     free(reload->text);
 }
 
@@ -118,32 +104,32 @@ void up_retired_close(struct up *up)
 {
     struct cli *cli = up->output.outer ? up->output.outer : up->cli;
 
-    while (up->retired) {
-        struct up_retired *retired = up->retired;
+    while (up->earlier.retired) {
+        struct up_retired *retired = up->earlier.retired;
 
-        up->retired = retired->next;
+        up->earlier.retired = retired->next;
         config_file_close(cli, &retired->file);
         DET_DELETE(cli->allocator, retired);
     }
 }
 
-/* One file in place of the other. */
+/* Replacing the file. */
 
-/* Where the tasks of the one are is known of those of the other too. */
-static void carry_known(const struct up *from, struct up *to)
+/* Copies where the tasks of one file are to the tasks of the other. */
+static void carry_known(const struct up_project *from, struct up_project *to)
 {
     for (size_t i = 0; i < to->file.config.task_count; i++) {
         int before = up_find_task(from, to->file.config.tasks[i].spec.name);
 
         if (before >= 0)
-            to->known[i] = from->known[before];
+            to->configured[i] = from->configured[before];
     }
 }
 
-/* What runs on as it was keeps its part of the old file. */
+/* Parts that keep running keep their section of the old file. */
 static void carry_standing(struct reload *reload)
 {
-    const struct config *old = &reload->up->file.config;
+    const struct config *old = up_config(reload->up);
     struct config *new = &reload->next.file.config;
 
     new->traces = old->traces;
@@ -155,52 +141,43 @@ static void carry_standing(struct reload *reload)
         return;
     new->machines = old->machines;
     new->machine_count = old->machine_count;
-    reload->next.serves_machines = reload->up->serves_machines;
-    /* Where nobody has one open, that of the new file is the one. */
-    if (!reload->up->machines && !reload->up->durable_count && !reload->up->workers)
+    reload->next.serves_machines = reload->up->project->serves_machines;
+    /* Without an open store, that of the new file is used. */
+    if (!reload->up->machines && !up_durable_count(reload->up) && !up_has_workers(reload->up))
         return;
     new->store = old->store;
     new->store_node = old->store_node;
 }
 
-#define SWAP(type, a, b)  \
-    do {                  \
-        type kept_ = (a); \
-        (a) = (b);        \
-        (b) = kept_;      \
-    } while (0)
-
-/* Also back again. */
-static void exchange(struct reload *reload)
+/* Swaps the files; a second call swaps them back. */
+static void exchange_files(struct reload *reload)
 {
-    struct up *up = reload->up, *next = &reload->next;
+    struct up_project *current = reload->up->project;
+    struct up_project kept = *current;
 
-    carry_known(up, next);
-    SWAP(struct config_file, up->file, next->file);
-    SWAP(bool *, up->is_selected, next->is_selected);
-    SWAP(struct up_known *, up->known, next->known);
-    SWAP(size_t, up->selected_count, next->selected_count);
-    SWAP(bool, up->serves_machines, next->serves_machines);
+    carry_known(current, &reload->next);
+    *current = reload->next;
+    reload->next = kept;
 }
 
-/* The old file, once the new one has its place. Where nothing that stays points into one of those
- * that were before it, they go. */
-static void retire(struct reload *reload, struct up_retired *retired)
+/* Keeps the old file, or frees it with all earlier ones if no part points into them. */
+static void retire_file(struct reload *reload, struct up_retired *retired)
 {
-    struct up *up = reload->up, *old = &reload->next;
+    struct up *up = reload->up;
+    struct up_project *old = &reload->next;
 
-    free_selection(reload->cli.allocator, old);
-    *retired = (struct up_retired){ .next = up->retired, .file = old->file };
-    up->retired = retired;
-    /* All of it is taken over. */
-    *old = (struct up){ .cli = old->cli };
+    *retired = (struct up_retired){ .next = up->earlier.retired, .file = old->file };
+    up->earlier.retired = retired;
+    /* task_count is still needed to free the selection. */
+    old->file = (struct config_file){ .config.task_count = old->file.config.task_count };
     det_arena_init(&old->file.arena, reload->cli.allocator);
-    /* Spans are sent, and durable slots kept, by the lines of the file that was there first. */
-    if (reload->reopens_machines && !up->file.config.traces.endpoint && !up->durable_count)
+    /* The exporter of spans and durable slots still use the first file. */
+    if (reload->reopens_machines && !up->project->file.config.traces.endpoint &&
+        !up_durable_count(up))
         up_retired_close(up);
 }
 
-/* Those of the items that the next plan has to know of. */
+/* Keeps the items that the next plan must report. */
 static void keep_standing(struct reload *reload)
 {
     struct reload_item **end = &reload->first;
@@ -211,24 +188,24 @@ static void keep_standing(struct reload *reload)
         else
             *end = (*end)->next;
     }
-    reload->up->standing = reload->first;
+    reload->up->earlier.standing = reload->first;
 }
 
-/* Machines, while the API is paused. */
+/* Replacing machines, while the API is paused. */
 
 static int open_core(struct reload *reload, struct det_error *reterr)
 {
     struct up *up = reload->up;
     int r = 0;
 
-    if (reload->reopens_machines && up->serves_machines)
+    if (reload->reopens_machines && up->project->serves_machines)
         r = up_machines_open(up, reterr);
     if (r == 0 && up_store_watch(up) < 0)
-        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     return r < 0 ? r : up->options->front->resume(up, reload->has_new_http, reterr);
 }
 
-/* As it was before. An error: there is nothing left that could go on. */
+/* Restores the old parts. An error: the run cannot continue. */
 static int restore_core(struct reload *reload, struct up_machines *resting)
 {
     struct up *up = reload->up;
@@ -237,15 +214,15 @@ static int restore_core(struct reload *reload, struct up_machines *resting)
 
     if (reload->reopens_machines)
         up_machines_close(up);
-    exchange(reload);
+    exchange_files(reload);
     if (resting)
         r = up_machines_wake(resting, &error);
     if (r == 0 && up_store_watch(up) < 0)
-        r = det_error_set(&error, DET_ERR_NO_MEMORY, "there is no memory left");
+        r = det_error_set(&error, DET_ERR_NO_MEMORY, "out of memory");
     if (r == 0)
         r = up->options->front->resume(up, reload->has_new_http, &error);
     if (r < 0)
-        up_note_failure(up, UP_NAME, "reload: %s; it cannot go on like this", error.text);
+        up_note_failure(up, UP_NAME, "reload: %s; the run cannot continue", error.text);
     return r;
 }
 
@@ -255,45 +232,47 @@ static int replace_core(struct reload *reload, struct det_error *reterr)
     struct up_machines *resting = NULL;
     int r;
 
-    /* It has just answered; should it go away now, nobody waits for it for long. */
+    det_assert(reload->pauses_api && !reload->is_applied);
+    /* The store has just answered; if it becomes unreachable now, the wait is limited. */
     if (reload->reopens_machines)
         up_store_limit(up, STORE_SPAN);
     up->options->front->pause(up, false);
     if (reload->reopens_machines)
         resting = up_machines_rest(up);
     up_store_limit(up, DET_NEVER);
-    exchange(reload);
+    exchange_files(reload);
     r = open_core(reload, reterr);
     if (r == 0)
         up_machines_free(resting);
     else if (restore_core(reload, resting) < 0) {
-        up->has_failed = true;
-        if (up->state < UP_STOPPING)
-            up_begin_stop(up);
+        reload->is_lost = true;
+        up_set_failed(up);
+        up_begin_stop(up);
     }
-    /* A stop that came while the API was closed was told to the machines of before. */
-    if (up->state >= UP_STOPPING)
+    /* A stop during the pause has reached only the old machines. */
+    if (up_is_stopping(up))
         up_machines_stop(up);
     return r;
 }
 
-/* Tasks. The old file is in the place of the next one by now. */
+/* Replacing tasks. `next` is the old file by now. */
 
 static void stop_old_tasks(struct reload *reload)
 {
-    struct up *up = reload->up, *old = &reload->next;
+    struct up *up = reload->up;
+    struct up_project *old = &reload->next;
 
     for (const struct reload_item *item = reload->first; item; item = item->next) {
         int before = strcmp(item->subject, "task") == 0 ? up_find_task(old, item->name) : -1;
-        int index = before < 0 ? -1 : up_find_task(up, item->name);
+        int index = before < 0 ? -1 : up_find_task(up->project, item->name);
 
         if (before < 0)
             continue;
         if (index >= 0)
-            up->known[index].is_replaced = true;
-        /* It is gone by itself otherwise. */
-        if (old->known[before].id)
-            (void)!det_tasks_remove(up->tasks, old->known[before].id);
+            up->project->configured[index].is_replaced = true;
+        /* Otherwise it has already ended. */
+        if (old->configured[before].id)
+            (void)!det_tasks_remove(up_tasks_supervisor(up), old->configured[before].id);
     }
 }
 
@@ -302,37 +281,37 @@ static void start_new_tasks(struct reload *reload)
     struct up *up = reload->up;
 
     for (const struct reload_item *item = reload->first; item; item = item->next) {
-        int index = strcmp(item->subject, "task") == 0 ? up_find_task(up, item->name) : -1;
+        int index = strcmp(item->subject, "task") == 0 ? up_find_task(up->project, item->name) : -1;
 
-        if (index < 0 || !up->is_selected[index])
+        if (index < 0 || !up->project->is_selected[index])
             continue;
-        prefix_learn(&up->prefix, item->name);
-        if (up->known[index].id == 0)
-            up_known_wait(up, (size_t)index);
+        prefix_learn(up_prefix(up), item->name);
+        if (up->project->configured[index].id == 0)
+            up_configured_wait(up, (size_t)index);
     }
-    up->has_news = true;
+    up_check_again(up);
 }
 
 static int add_groups(struct up *up, struct det_error *reterr)
 {
-    const struct config *config = &up->file.config;
+    const struct config *config = up_config(up);
     int r = 0;
 
     for (size_t i = 0; i < config->group_count && (r == 0 || r == DET_ERR_EXISTS); i++)
-        r = det_tasks_add_group(up->tasks, &config->group_order[i]->spec, reterr);
+        r = det_tasks_add_group(up_tasks_supervisor(up), &config->group_order[i]->spec, reterr);
     return r == DET_ERR_EXISTS ? 0 : r;
 }
 
 static int change_slots(struct up *up, struct det_error *reterr)
 {
-    const struct config *config = &up->file.config;
+    const struct config *config = up_config(up);
     int r = 0;
 
     for (size_t i = 0; i < config->slot_count && r == 0; i++) {
         const struct config_slot *slot = &config->slots[i];
 
         if (!slot->is_durable && !up_durable_find(up, slot->name))
-            r = det_slot_configure(up->tasks, slot->name, &slot->options, reterr);
+            r = det_slot_configure(up_tasks_supervisor(up), slot->name, &slot->options, reterr);
     }
     return r;
 }
@@ -346,27 +325,27 @@ static bool has_item(const struct reload *reload, const char *subject)
     return item != NULL;
 }
 
-/* What only a want of memory keeps from being done; as much of it as can be. */
+/* Changes that fail only for lack of memory; makes as many as possible. */
 static int change_rest(struct reload *reload, struct det_error *reterr)
 {
     struct up *up = reload->up;
     int r;
 
     stop_old_tasks(reload);
-    /* They are opened again as the new file says. */
+    /* They are opened again by the new file. */
     up_log_files_close(up);
     r = add_groups(up, reterr);
     if (r == 0)
         r = change_slots(up, reterr);
     if (r == 0 && serve_log_open(up) < 0)
-        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        r = det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     if (r == 0 && has_item(reload, "workers"))
         r = up_workers_reload(up, reterr);
     start_new_tasks(reload);
     return r;
 }
 
-static int apply(struct reload *reload, struct det_error *reterr)
+static int apply_plan(struct reload *reload, struct det_error *reterr)
 {
     struct up *up = reload->up;
     const struct det_allocator *allocator = reload->cli.allocator;
@@ -374,12 +353,12 @@ static int apply(struct reload *reload, struct det_error *reterr)
     int r = 0;
 
     if (!retired)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     carry_standing(reload);
     if (reload->pauses_api)
         r = replace_core(reload, reterr);
     else
-        exchange(reload);
+        exchange_files(reload);
     if (r < 0) {
         DET_DELETE(allocator, retired);
         return r;
@@ -389,7 +368,8 @@ static int apply(struct reload *reload, struct det_error *reterr)
     reload->is_applied = true;
     r = change_rest(reload, reterr);
     keep_standing(reload);
-    retire(reload, retired);
+    det_assert(reload->is_applied && !reload->is_lost);
+    retire_file(reload, retired);
     return r;
 }
 
@@ -399,12 +379,13 @@ int reload_apply(struct reload *reload, struct det_error *reterr)
     det_time now = det_world_now(up->cli->world, DET_CLOCK_MONOTONIC);
     int r = 0;
 
-    serve_notify_tell(
+    det_assert(!reload->is_applied && (reload->count > 0) == (reload->first != NULL));
+    serve_notify_send(
         &up->notify, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)(now / DET_MICROSECOND));
     reload->is_applied = reload->count == 0;
     if (reload->count)
-        r = apply(reload, reterr);
-    if (up->state == UP_RUNNING)
-        up_tell_ready(up);
+        r = apply_plan(reload, reterr);
+    if (up_is_running(up))
+        up_notify_ready(up);
     return r;
 }

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* reload_plan.c - what is different between the file that runs and the one that was read, and what
- * of it can be done now. Sections are compared as they are written, definitions by what they say.
- */
+/* reload_plan.c - compares the running file with the new one, and finds which changes can be
+ * applied now. Sections are compared as written, definitions by their meaning. */
 #include <string.h>
 
 #include <detent/tool/spec.h>
 
+#include "base/assert.h"
 #include "base/buffer.h"
 #include "daemon/machines.h"
-#include "daemon/reload.h"
+#include "daemon/reload_plan.h"
+#include "daemon/slots.h"
+#include "daemon/workers.h"
 #include "transfer/evolve.h"
 
 static bool is_same_text(const char *a, const char *b)
@@ -18,7 +20,7 @@ static bool is_same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-/* A node and all below it, so that what says the same is the same text. */
+/* Writes a node in canonical form: equal nodes give equal text. */
 
 static void write_node(struct det_buffer *text, const struct det_datum *node)
 {
@@ -29,7 +31,7 @@ static void write_node(struct det_buffer *text, const struct det_datum *node)
     det_buffer_format(text, "%zu:%s%c%zu:%s", strlen(key), key, kind, strlen(value), value);
 }
 
-/* NULL for NULL. */
+/* Writes NULL for NULL. */
 static int write_tree(struct reload *reload, const struct det_datum *root, const char **ret)
 {
     const struct det_datum *stack[DET_DATUM_DEPTH_MAX + 1];
@@ -61,7 +63,7 @@ static int write_tree(struct reload *reload, const struct det_datum *root, const
     return *ret ? CLI_OK : cli_no_memory(&reload->cli);
 }
 
-static int put(struct reload *reload, const struct reload_item *from)
+static int put_item(struct reload *reload, const struct reload_item *from)
 {
     struct reload_item *item = det_arena_array(&reload->next.file.arena, 1, sizeof *item);
 
@@ -69,7 +71,7 @@ static int put(struct reload *reload, const struct reload_item *from)
         return cli_no_memory(&reload->cli);
     *item = *from;
     item->next = NULL;
-    /* It may be of a file that is gone when the next plan asks for it. */
+    /* It may point into a file that is freed before the next plan. */
     item->name = from->name ? det_arena_copy(&reload->next.file.arena, from->name) : NULL;
     if (from->name && !item->name)
         return cli_no_memory(&reload->cli);
@@ -79,39 +81,39 @@ static int put(struct reload *reload, const struct reload_item *from)
     return CLI_OK;
 }
 
-/* What runs, and what is wanted. */
+/* Running and desired sections. */
 
-static const struct det_datum *section(const struct config_file *file, const char *key)
+static const struct det_datum *section_of(const struct config_file *file, const char *key)
 {
     return file->root ? det_datum_get(file->root, key) : NULL;
 }
 
-static const struct det_datum *child(const struct det_datum *mapping, const char *key)
+static const struct det_datum *child_of(const struct det_datum *mapping, const char *key)
 {
     return mapping ? det_datum_get(mapping, key) : NULL;
 }
 
-/* What was read before and does not run, or runs and was in a file before that one. */
+/* The item of an earlier plan that needs a restart; NULL: none. */
 static const struct reload_item *find_standing(
     const struct up *up, const char *subject, const char *name)
 {
-    const struct reload_item *item = up->standing;
+    const struct reload_item *item = up_standing_items(up);
 
     while (item && (strcmp(item->subject, subject) != 0 || !is_same_text(item->name, name)))
         item = item->next;
     return item;
 }
 
-/* Whether this change of one can be done now. */
+/* True if this change can be applied now. */
 typedef bool can_fn(const struct reload *reload, enum reload_change change, const char *name);
 
 struct comparison {
     const char *subject, *name;
-    const struct det_datum *old, *new; /* in the file of before, and in this one */
+    const struct det_datum *old, *new; /* in the old file, and in the new one */
     can_fn *can;
 };
 
-static int compare(struct reload *reload, const struct comparison *comparison)
+static int compare_part(struct reload *reload, const struct comparison *comparison)
 {
     const char *subject = comparison->subject, *name = comparison->name;
     const struct reload_item *standing = find_standing(reload->up, subject, name);
@@ -127,9 +129,10 @@ static int compare(struct reload *reload, const struct comparison *comparison)
     }
     if (code != CLI_OK || is_same_text(item.runs, wanted))
         return code;
+    det_assert(item.runs || wanted);
     item.change = !item.runs ? RELOAD_ADDED : !wanted ? RELOAD_REMOVED : RELOAD_CHANGED;
     item.needs_restart = !comparison->can(reload, item.change, name);
-    return put(reload, &item);
+    return put_item(reload, &item);
 }
 
 static bool can_always(const struct reload *reload, enum reload_change change, const char *name)
@@ -148,9 +151,9 @@ static bool can_never(const struct reload *reload, enum reload_change change, co
     return false;
 }
 
-/* Sections of named things. */
+/* Sections of named items. */
 
-/* A group is made once; who its members are is said by these. */
+/* A group can only be added; its tasks name it, so members change with them. */
 static bool can_group(const struct reload *reload, enum reload_change change, const char *name)
 {
     (void)reload;
@@ -170,8 +173,8 @@ static bool can_slot(const struct reload *reload, enum reload_change change, con
 
 static int compare_names(struct reload *reload, const char *key, const char *subject, can_fn *can)
 {
-    const struct det_datum *old = section(&reload->up->file, key);
-    const struct det_datum *new = section(&reload->next.file, key);
+    const struct det_datum *old = section_of(&up_project(reload->up)->file, key);
+    const struct det_datum *new = section_of(&reload->next.file, key);
     const struct det_datum *node;
     const struct reload_item *standing;
     struct comparison it = { .subject = subject, .can = can };
@@ -179,21 +182,23 @@ static int compare_names(struct reload *reload, const char *key, const char *sub
 
     for (node = new ? new->first : NULL; node &&code == CLI_OK; node = node->next) {
         it.name = node->key;
-        it.old = child(old, node->key);
+        it.old = child_of(old, node->key);
         it.new = node;
-        code = compare(reload, &it);
+        code = compare_part(reload, &it);
     }
     it.new = NULL;
     for (node = old ? old->first : NULL; node && code == CLI_OK; node = node->next) {
         it.name = node->key;
         it.old = node;
-        code = child(new, node->key) ? CLI_OK : compare(reload, &it);
+        code = child_of(new, node->key) ? CLI_OK : compare_part(reload, &it);
     }
     it.old = NULL;
-    for (standing = reload->up->standing; standing && code == CLI_OK; standing = standing->next) {
+    for (standing = up_standing_items(reload->up); standing && code == CLI_OK;
+         standing = standing->next) {
         it.name = standing->name;
-        if (strcmp(standing->subject, subject) == 0 && !child(new, it.name) && !child(old, it.name))
-            code = compare(reload, &it);
+        if (strcmp(standing->subject, subject) == 0 && !child_of(new, it.name) &&
+            !child_of(old, it.name))
+            code = compare_part(reload, &it);
     }
     return code;
 }
@@ -204,26 +209,27 @@ static bool can_store(const struct reload *reload, enum reload_change change, co
 {
     (void)change;
     (void)name;
-    return !reload->up->machines && !reload->up->durable_count && !reload->up->workers;
+    return !up_machines(reload->up) && !up_durable_count(reload->up) && !up_has_workers(reload->up);
 }
 
-/* One that begins has to open the store before all others. */
+/* A new supervisor of workers must open the store before all other parts. */
 static bool can_begin_workers(const struct reload *reload)
 {
     const struct up *up = reload->up;
 
-    return !up->workers && !up->machines && !up->durable_count && !up->options->name_count;
+    return !up_has_workers(up) && !up_machines(up) && !up_durable_count(up) &&
+           !up_options(up)->name_count;
 }
 
-/* A supervisor that runs can be told of another tree, */
+/* A running supervisor accepts another tree, */
 static bool can_workers(const struct reload *reload, enum reload_change change, const char *name)
 {
     (void)change;
     (void)name;
-    return reload->up->workers || can_begin_workers(reload);
+    return up_has_workers(reload->up) || can_begin_workers(reload);
 }
 
-/* but not what it is made of. */
+/* but not other options. */
 static bool can_supervisor(const struct reload *reload, enum reload_change change, const char *name)
 {
     (void)change;
@@ -233,44 +239,44 @@ static bool can_supervisor(const struct reload *reload, enum reload_change chang
 
 static int compare_section(struct reload *reload, const char *key, can_fn *can)
 {
-    return compare(
+    return compare_part(
         reload, &(struct comparison){ .subject = key,
-                                      .old = section(&reload->up->file, key),
-                                      .new = section(&reload->next.file, key),
+                                      .old = section_of(&up_project(reload->up)->file, key),
+                                      .new = section_of(&reload->next.file, key),
                                       .can = can });
 }
 
-/* The parts of 'http' one by one: where it listens cannot change. */
+/* Compares the parts of 'http': its addresses cannot change. */
 static int compare_http(struct reload *reload)
 {
     static const char *const keys[] = { "listen", "socket", "hosts", "tls", "rate", "limits" };
-    const struct det_datum *old = section(&reload->up->file, "http");
-    const struct det_datum *new = section(&reload->next.file, "http");
+    const struct det_datum *old = section_of(&up_project(reload->up)->file, "http");
+    const struct det_datum *new = section_of(&reload->next.file, "http");
     size_t before = reload->count;
     int code = CLI_OK;
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys && code == CLI_OK; i++) {
-        code = compare(
+        code = compare_part(
             reload, &(struct comparison){ .subject = "http",
                                           .name = keys[i],
-                                          .old = child(old, keys[i]),
-                                          .new = child(new, keys[i]),
+                                          .old = child_of(old, keys[i]),
+                                          .new = child_of(new, keys[i]),
                                           .can = i == 0 ? can_never : can_always });
         if (i == 0)
             before = reload->count;
     }
     reload->has_new_http = reload->count > before;
     reload->pauses_api = reload->pauses_api || reload->has_new_http;
-    /* The files that it names may be others, and nobody is cut off for that. */
+    /* The TLS files may have changed; they apply to new connections only. */
     if (code == CLI_OK && !reload->pauses_api &&
-        reload->up->options->front->has_new_files(reload->up))
-        code =
-            put(reload, &(struct reload_item){
-                            .change = RELOAD_CHANGED, .subject = "http", .name = "tls files" });
+        up_options(reload->up)->front->has_new_files(reload->up))
+        code = put_item(
+            reload, &(struct reload_item){
+                        .change = RELOAD_CHANGED, .subject = "http", .name = "tls files" });
     return code;
 }
 
-/* The parts of 'workers' one by one: what the supervisor is made of cannot change. */
+/* Compares the parts of 'workers': the options of the supervisor cannot change. */
 static int compare_workers(struct reload *reload)
 {
     static const struct {
@@ -281,16 +287,16 @@ static int compare_workers(struct reload *reload)
         { "globals", can_workers },    { "name", can_supervisor },   { "limits", can_supervisor },
         { "modules", can_supervisor },
     };
-    const struct det_datum *old = section(&reload->up->file, "workers");
-    const struct det_datum *new = section(&reload->next.file, "workers");
+    const struct det_datum *old = section_of(&up_project(reload->up)->file, "workers");
+    const struct det_datum *new = section_of(&reload->next.file, "workers");
     int code = CLI_OK;
 
     for (size_t i = 0; i < sizeof parts / sizeof *parts && code == CLI_OK; i++)
-        code = compare(
+        code = compare_part(
             reload, &(struct comparison){ .subject = "workers",
                                           .name = parts[i].key,
-                                          .old = child(old, parts[i].key),
-                                          .new = child(new, parts[i].key),
+                                          .old = child_of(old, parts[i].key),
+                                          .new = child_of(new, parts[i].key),
                                           .can = parts[i].can });
     return code;
 }
@@ -306,13 +312,13 @@ static int find_machine(const struct config *config, const char *name)
     return -1;
 }
 
-/* What it would strand was printed, if anything. */
+/* Fails, after messages, if a new definition would strand instances. */
 static int check_stranded(struct reload *reload, const struct config_machine *machine)
 {
     static const char *const renames[DET_COMPARE_KINDS] = { NULL };
-    const struct evolve_wish wish = {
+    const struct evolve_request request = {
         .new_path = machine->spec,
-        .url = reload->up->machines->address,
+        .url = up_machines(reload->up)->address,
         .needs_store = true,
         .renames = renames,
     };
@@ -323,24 +329,26 @@ static int check_stranded(struct reload *reload, const struct config_machine *ma
         reload->asks_store = true;
         return CLI_OK;
     }
-    code = evolve_open(&reload->cli, &wish, &evolve);
+    code = evolve_open(&reload->cli, &request, &evolve);
     if (code == CLI_OK)
         code = evolve_compare(&evolve);
+    reload->is_store_failed = code != CLI_OK && code != CLI_USAGE;
     if (code == CLI_OK && evolve.stranded) {
         evolve_print_hazards(&evolve);
-        cli_complain(
+        cli_report_error(
             &reload->cli,
-            "%s would strand what is stored. Bring the old names back, or migrate while nothing "
+            "%s would strand stored instances. Restore the old names, or migrate while nothing "
             "serves the store: 'detent stop --wait', then 'detent migrate %s' with the --rename "
             "options of the hints, then 'detent up'",
             machine->spec, machine->spec);
+        reload->is_stranding = true;
         code = CLI_REFUSED;
     }
     evolve_close(&evolve);
     return code;
 }
 
-/* Whether the definition is another one than that which is served. */
+/* Sets `*ret` if the definition differs from the served one. */
 static int compare_definition(
     struct reload *reload, const struct config_machine *machine, const struct det_machine *served,
     bool *ret)
@@ -360,12 +368,12 @@ static int compare_definition(
     return code == CLI_OK && *ret ? check_stranded(reload, machine) : code;
 }
 
-/* Whether it is written otherwise, or its module is another file. */
+/* Sets `*ret` if the settings of the machine or the file of its module differ. */
 static int compare_settings(
     struct reload *reload, const struct config_machine *before,
     const struct config_machine *machine, bool *ret)
 {
-    const struct up_machines *machines = reload->up->machines;
+    const struct up_machines *machines = up_machines(reload->up);
     const char *runs, *wanted;
     int code = write_tree(reload, before->node, &runs);
 
@@ -382,9 +390,11 @@ static int compare_machine(
     struct reload *reload, const struct config_machine *machine, bool can_reopen)
 {
     const struct up *up = reload->up;
-    int index = find_machine(&up->file.config, machine->name), code = CLI_OK;
-    const struct config_machine *before = index < 0 ? NULL : &up->file.config.machines[index];
-    const struct det_machine *served = before && up->machines ? up->machines->served[index] : NULL;
+    int index = find_machine(up_config(up), machine->name), code = CLI_OK;
+    const struct config_machine *before =
+        index < 0 ? NULL : &up_project(up)->file.config.machines[index];
+    const struct det_machine *served =
+        before && up_machines(up) ? up_machines(up)->served[index] : NULL;
     bool is_other = !before || before->is_served != machine->is_served;
 
     if (served && machine->is_served)
@@ -394,7 +404,7 @@ static int compare_machine(
     if (code != CLI_OK || !is_other)
         return code;
     reload->reopens_machines = reload->reopens_machines || can_reopen;
-    return put(
+    return put_item(
         reload, &(struct reload_item){ .change = before ? RELOAD_CHANGED : RELOAD_ADDED,
                                        .subject = "machine",
                                        .name = machine->name,
@@ -404,10 +414,10 @@ static int compare_machine(
 static int compare_machines(struct reload *reload)
 {
     const struct up *up = reload->up;
-    const struct config *old = &up->file.config, *new = &reload->next.file.config;
-    /* Durable slots are on the store of the machines, and their jobs are not to be cut off. */
+    const struct config *old = up_config(up), *new = &reload->next.file.config;
+    /* Durable slots use the store of the machines, and their jobs must not be interrupted. */
     bool can_reopen =
-        up->durable_count == 0 && (!up->machines || is_same_text(old->store, new->store));
+        !up_durable_count(up) && (!up_machines(up) || is_same_text(old->store, new->store));
     int code = CLI_OK;
 
     for (size_t i = 0; i < new->machine_count &&code == CLI_OK; i++)
@@ -416,12 +426,13 @@ static int compare_machines(struct reload *reload)
         if (find_machine(new, old->machines[i].name) >= 0)
             continue;
         reload->reopens_machines = reload->reopens_machines || can_reopen;
-        code =
-            put(reload, &(struct reload_item){ .change = RELOAD_REMOVED,
-                                               .subject = "machine",
-                                               .name = old->machines[i].name,
-                                               .needs_restart = !can_reopen });
+        code = put_item(
+            reload, &(struct reload_item){ .change = RELOAD_REMOVED,
+                                           .subject = "machine",
+                                           .name = old->machines[i].name,
+                                           .needs_restart = !can_reopen });
     }
+    det_assert(code != CLI_OK || !reload->reopens_machines || reload->count > 0);
     reload->pauses_api = reload->reopens_machines;
     return code;
 }

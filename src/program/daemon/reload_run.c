@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* reload_run.c - a reload from the wish for it to its answer.
+/* reload_run.c - runs a reload, from its request to its answer.
  *
- * It runs between two turns of the loop, since it turns the loop itself: who asks for it is
- * answered from there. */
+ * A reload turns the loop, so it runs between two turns, and its request is answered from there. */
 #include <detent/driver/loop.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/reload.h"
-#include "daemon/verbs.h"
+#include "base/assert.h"
+#include "base/memory.h"
+#include "daemon/reload_plan.h"
+#include "daemon/reload_states.h"
+#include "daemon/run.h"
 #include "os/os.h"
 
 static void note_lines(struct up *up, char *text)
@@ -29,7 +31,7 @@ static void note_plan(const struct reload *reload)
     struct up *up = reload->up;
 
     if (!reload->count)
-        up_note(up, UP_NAME, "reload: nothing has changed");
+        up_note(up, UP_NAME, "reload: no changes");
     for (const struct reload_item *item = reload->first; item; item = item->next)
         up_note(
             up, UP_NAME, "reload: %s%s%s %s%s", item->subject, item->name ? " " : "",
@@ -37,214 +39,288 @@ static void note_plan(const struct reload *reload)
             item->needs_restart ? ", which needs a restart" : "");
 }
 
-static json_t *items_of(const struct reload *reload)
+static void write_item(struct det_json_writer *json, const struct reload_item *item)
 {
-    json_t *items = json_array();
-
-    for (const struct reload_item *item = reload->first; item; item = item->next)
-        json_array_append_new(
-            items, json_pack(
-                       "{s:s, s:s, s:s?, s:b}", "change", reload_change_word(item->change), "what",
-                       item->subject, "name", item->name, "needs_restart", item->needs_restart));
-    return items;
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "change", reload_change_word(item->change));
+    det_json_text(json, "what", item->subject);
+    det_json_text(json, "name", item->name);
+    det_json_bool(json, "needs_restart", item->needs_restart);
+    det_json_close(json, '}');
 }
 
-/* Carries it out; CLI_OK or an exit code, and then `text` says why. */
-static int carry_out(struct reload *reload)
+static void write_items(struct det_json_writer *json, const struct reload *reload)
+{
+    det_json_open(json, NULL, '[');
+    for (const struct reload_item *item = reload->first; item; item = item->next)
+        write_item(json, item);
+    det_json_close(json, ']');
+}
+
+/* Writes the answer, if a client waits for it. */
+static void write_answer(
+    const struct up_reload_client *client, const char *text, struct det_view items)
+{
+    struct det_json_writer *json;
+
+    if (!client->request)
+        return;
+    det_assert(client->order->outcome != RELOAD_DONE || !*text);
+    json = client->request->json;
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "kind", "reload");
+    det_json_bool(json, "is_right", client->order->outcome == RELOAD_DONE);
+    det_json_bool(json, "is_applied", client->order->is_applied);
+    det_json_text(json, "outcome", reload_outcome_name(client->order->outcome));
+    det_json_bytes(json, "text", text, strlen(text));
+    det_json_raw(json, "items", items.data, items.size);
+    det_json_close(json, '}');
+}
+
+/* The outcome of a plan by the exit code of reload_open(). */
+static enum reload_outcome plan_outcome(const struct reload *reload, int code)
+{
+    if (reload->is_stranding)
+        return RELOAD_STRANDING;
+    if (code == CLI_OK)
+        return RELOAD_DONE;
+    return code == CLI_FAILURE || reload->is_store_failed ? RELOAD_FAILED : RELOAD_INVALID;
+}
+
+/* Applies the plan; the reason of a failure is in `text`. */
+static enum reload_outcome carry_out(struct reload *reload)
 {
     struct det_error error = { 0 };
     char *text = NULL;
 
     note_plan(reload);
     if (reload_apply(reload, &error) == 0)
-        return CLI_OK;
+        return RELOAD_DONE;
     if (asprintf(
             &text, "%s: %s%s\n", reload->up->options->path, error.text,
-            reload->is_applied ? "" : "; it goes on as it was before") >= 0) {
+            reload->is_applied || reload->is_lost ? "" : "; the old file stays in effect") >= 0) {
         free(reload->text);
         reload->text = text;
     }
-    return CLI_FAILURE;
+    det_assert(!reload->is_applied || !reload->is_lost);
+    if (reload->is_lost)
+        return RELOAD_LOST;
+    return reload->is_applied ? RELOAD_PARTIAL : RELOAD_RESTORED;
 }
 
-static void note_failure(const struct reload *reload)
+static void note_failure(const struct reload *reload, enum reload_outcome outcome)
 {
     struct up *up = reload->up;
 
-    up_note_failure(
-        up, UP_NAME, "reload: %s",
-        reload->is_applied ? "not all of it was taken over" : "refused, and nothing has changed");
+    up_note_failure(up, UP_NAME, "reload: %s", reload_outcome_sentence(outcome));
     if (reload->text)
         note_lines(up, reload->text);
 }
 
-/* Makes the plan, tells it and, if that is wanted, carries it out. The answer; NULL: no memory, or
- * the store has to be asked first. */
-static json_t *run(struct up *up, bool is_plan, bool *must_probe)
+/* Makes the plan, reports it and applies it unless only the plan is requested; writes the answer.
+ * `client` is read only after that: it may disconnect meanwhile. False: the store must be asked
+ * first. */
+static bool run_reload(struct up *up, bool is_plan, const struct up_reload_client *client)
 {
+    struct det_json_writer items;
     struct reload reload;
-    int code = reload_open(up, &reload);
-    json_t *answer = NULL, *items = items_of(&reload);
+    enum reload_outcome outcome = plan_outcome(&reload, reload_open(up, &reload));
 
-    *must_probe = code == CLI_OK && !reload.may_ask_store &&
-                  (reload.asks_store || (reload.reopens_machines && !is_plan));
-    if (*must_probe) {
-        json_decref(items);
+    if (outcome == RELOAD_DONE && !reload.may_ask_store &&
+        (reload.asks_store || (reload.reopens_machines && !is_plan))) {
         reload_close(&reload);
-        return NULL;
+        return false;
     }
-    if (!is_plan && code == CLI_OK)
-        code = carry_out(&reload);
-    answer = json_pack(
-        "{s:s, s:b, s:b, s:s, s:o}", "kind", "reload", "is_right", code == CLI_OK, "is_applied",
-        reload.is_applied, "text", code == CLI_OK || !reload.text ? "" : reload.text, "items",
-        items);
-    if (!is_plan)
-        up->was_refused = code != CLI_OK;
-    if (!is_plan && code != CLI_OK)
-        note_failure(&reload);
+    /* After applying, only items that need a restart are left in the list. */
+    det_json_writer_init(&items, up_allocator(up));
+    write_items(&items, &reload);
+    if (!is_plan && outcome == RELOAD_DONE) {
+        reload_on_apply(up->reload);
+        outcome = carry_out(&reload);
+    }
+    if (client->request) {
+        client->order->outcome = outcome;
+        client->order->is_applied = reload.is_applied;
+    }
+    write_answer(
+        client, outcome == RELOAD_DONE || !reload.text ? "" : reload.text,
+        det_buffer_status(&items.text) < 0
+            ? det_view_of(NULL, 0)
+            : det_view_of(det_buffer_text(&items.text), items.text.size));
+    det_json_writer_deinit(&items);
+    if (!is_plan && outcome != RELOAD_DONE)
+        note_failure(&reload, outcome);
     reload_close(&reload);
-    return answer;
+    return true;
 }
 
-static void finish(struct up *up, json_t *answer)
+/* Finishes the request with the written answer. */
+static void finish_reload(struct up *up)
 {
-    struct socket_call *call = up->reload_call;
+    struct up_request *request = up->reload->client.request;
 
-    up->reload_call = NULL;
-    up->is_reloading = up->store_is_probed = up->reload_is_plan = false;
-    if (call)
-        socket_call_answer(call, answer);
-    else
-        json_decref(answer);
+    up->reload->client.request = NULL;
+    reload_on_finish(up->reload);
+    det_assert(!reload_is_probing(up->reload) && !up->reload->probe);
+    if (request)
+        up_request_end(request);
 }
 
-/* The store does not answer: nothing is read from it, and nothing that needs it is closed. */
-static void refuse(struct up *up)
+/* The store does not answer: refuses a plan that must read it or close parts that use it. */
+static void refuse_reload(struct up *up)
 {
-    char why[UP_AWAY_TEXT] = "it does not answer", text[2 * UP_AWAY_TEXT];
+    char why[UP_UNREACHABLE_TEXT] = "it does not answer", text[2 * UP_UNREACHABLE_TEXT];
 
-    (void)up_store_is_away(up, why);
+    (void)up_store_is_unreachable(up, why);
     (void)snprintf(
         text, sizeof text,
-        "%s: this needs the store, which cannot be reached: %s; reload when it is back",
+        "%s: this needs the store, which cannot be reached: %s; reload when it is back\n",
         up->options->path, why);
-    up_note_failure(up, UP_NAME, "reload: refused, and nothing has changed");
-    up_note_failure(up, UP_NAME, "%s", text);
-    up->was_refused = up->was_refused || !up->reload_is_plan;
-    finish(
-        up, json_pack(
-                "{s:s, s:b, s:b, s:s, s:[]}", "kind", "reload", "is_right", 0, "is_applied", 0,
-                "text", text, "items"));
+    up_note_failure(up, UP_NAME, "reload: %s", reload_outcome_sentence(RELOAD_AWAY));
+    up_note_failure(up, UP_NAME, "%.*s", (int)strcspn(text, "\n"), text);
+    if (up->reload->client.request)
+        up->reload->client.order->outcome = RELOAD_AWAY;
+    write_answer(&up->reload->client, text, det_view_text("[]"));
+    finish_reload(up);
 }
 
-/* On a thread of its own, since it may wait: the loop goes on. */
+/* Runs on its own thread, since it may block. */
 static void ask_store(void *argument)
 {
     struct up *up = argument;
 
-    up->probe_result = up_store_ask(up);
-    det_loop_post(up->loop, &up->probe_post);
+    up->reload->probe_result = up_store_ask(up);
+    det_loop_post(up->loop, &up->reload->probe_post);
+}
+
+static void join_probe(struct up *up)
+{
+    if (up->reload->probe)
+        det_thread_join(up->cli->world, up->reload->probe);
+    up->reload->probe = NULL;
 }
 
 static void on_answer(void *argument)
 {
     struct up *up = argument;
 
-    /* It was closed meanwhile. */
-    if (!up->probe)
+    join_probe(up);
+    /* The run has stopped meanwhile. */
+    if (!reload_is_probing(up->reload))
         return;
-    det_thread_join(up->cli->world, up->probe);
-    up->probe = NULL;
-    if (up->probe_result < 0) {
-        refuse(up);
-        return;
-    }
-    up->store_is_probed = true;
-    up->reload_wanted = true;
-    up->is_reloading = false;
+    if (up->reload->probe_result < 0)
+        refuse_reload(up);
+    else
+        reload_on_answer(up->reload);
 }
 
 static void probe_store(struct up *up)
 {
-    char unused[UP_AWAY_TEXT];
+    char unused[UP_UNREACHABLE_TEXT];
 
-    up->probe_post = (struct det_post){ .run = on_answer, .argument = up };
-    if (up_store_is_away(up, unused) ||
-        det_thread_start(up->cli->world, "probe", ask_store, up, &up->probe) < 0)
-        refuse(up);
+    det_assert(!up->reload->probe);
+    reload_on_probe(up->reload);
+    det_assert(reload_is_probing(up->reload));
+    up->reload->probe_post = (struct det_post){ .run = on_answer, .argument = up };
+    if (up_store_is_unreachable(up, unused) ||
+        det_thread_start(up->cli->world, "probe", ask_store, up, &up->reload->probe) < 0)
+        refuse_reload(up);
 }
 
-void up_reload(struct up *up)
+void up_reload_between_turns(struct up *up)
 {
-    bool must_probe = false;
-    json_t *answer;
-
-    up->reload_wanted = false;
-    up->is_reloading = true;
-    answer = run(up, up->reload_is_plan, &must_probe);
-    if (must_probe)
-        probe_store(up);
+    if (up_is_stopping(up))
+        reload_on_stop(up->reload);
+    else if (!up_is_running(up) || !reload_on_turn(up->reload))
+        return;
+    else if (run_reload(up, up->reload->is_plan, &up->reload->client))
+        finish_reload(up);
     else
-        finish(up, answer);
+        probe_store(up);
 }
 
-void up_reload_over(struct up *up)
+void up_reload_on_signal(struct up *up)
 {
-    struct socket_call *call = up->reload_call;
-
-    up->reload_wanted = false;
-    up->reload_call = NULL;
-    if (call)
-        socket_call_fail(call, DET_ERR_CLOSED, CLI_SHUTDOWN);
+    reload_on_signal(up->reload);
 }
 
-void up_reload_close(struct up *up)
-{
-    if (up->probe)
-        det_thread_join(up->cli->world, up->probe);
-    up->probe = NULL;
-    up_reload_over(up);
-}
+/* Requests. */
 
 static void on_gone(void *user)
 {
     struct up *up = user;
 
-    up->reload_call = NULL;
+    det_assert(up->reload->client.request);
+    up->reload->client.request = NULL;
 }
 
-/* Nobody waits for the store any more: a plan that needs it cannot be made. */
-static void plan_while_stopping(struct up *up, struct socket_call *call)
+/* The run stops. */
+static void refuse_client(struct up *up)
 {
-    bool must_probe = false;
-    json_t *answer = run(up, true, &must_probe);
+    struct up_request *request = up->reload->client.request;
 
-    if (must_probe)
-        socket_call_fail(call, DET_ERR_BUSY, CLI_SHUTDOWN);
+    up->reload->client.request = NULL;
+    if (request)
+        up_request_fail(request, DET_ERR_CLOSED, CLI_SHUTDOWN);
+}
+
+/* Makes a plan without asking the store; a plan that needs it fails. */
+static void plan_while_stopping(struct up *up, const struct up_reload_client *client)
+{
+    if (run_reload(up, true, client))
+        up_request_end(client->request);
     else
-        socket_call_answer(call, answer);
+        up_request_fail(client->request, DET_ERR_BUSY, CLI_SHUTDOWN);
 }
 
-void up_run_reload(void *context, const struct socket_request *request, struct socket_call *call)
+void up_order_reload(struct up *up, struct up_request *request, struct up_reload_order *order)
 {
-    static const struct up_argument arguments[] = { { "plan", UP_BOOLEAN }, { NULL, UP_TEXT } };
-    struct up *up = context;
+    const struct up_reload_client client = { .request = request, .order = order };
 
-    if (!up_arguments_check(request, call, arguments))
+    order->outcome = RELOAD_FAILED;
+    order->is_applied = false;
+    if (order->is_plan && !up_is_running(up))
+        plan_while_stopping(up, &client);
+    else if (!up_is_running(up) || !up->reload)
+        up_request_fail(request, DET_ERR_BUSY, CLI_SHUTDOWN);
+    else if (reload_on_request(up->reload, &client, order->is_plan))
+        up_request_keep(request, on_gone, up);
+    else
+        up_request_fail(request, DET_ERR_BUSY, "a reload is running; retry later");
+}
+
+/* Opening. */
+
+int up_reload_open(struct up *up)
+{
+    const struct det_allocator *allocator = up->cli->allocator;
+    struct up_reload *reload = DET_NEW(allocator, struct up_reload);
+    int r;
+
+    det_assert(!up->reload);
+    if (!reload)
+        return DET_ERR_NO_MEMORY;
+    reload->up = up;
+    reload->allocator = allocator;
+    reload->refuse_client = refuse_client;
+    r = reload_supervise(reload, up_executor(up));
+    if (r < 0)
+        DET_DELETE(allocator, reload);
+    else
+        up->reload = reload;
+    return r;
+}
+
+void up_reload_close(struct up *up)
+{
+    if (!up->reload)
         return;
-    if (up_argument_is_set(request, "plan") && up->state != UP_RUNNING) {
-        plan_while_stopping(up, call);
-        return;
-    }
-    if (up->state != UP_RUNNING || up->reload_call || up->is_reloading) {
-        socket_call_fail(
-            call, DET_ERR_BUSY,
-            up->state != UP_RUNNING ? CLI_SHUTDOWN : "a reload is running; retry later");
-        return;
-    }
-    up->reload_call = call;
-    up->reload_is_plan = up_argument_is_set(request, "plan");
-    up->reload_wanted = true;
-    socket_call_keep(call, on_gone, up);
+    join_probe(up);
+    reload_on_stop(up->reload);
+}
+
+void up_reload_free(struct up_reload *reload)
+{
+    if (reload)
+        DET_DELETE(reload->allocator, reload);
 }

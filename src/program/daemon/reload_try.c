@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* reload_try.c - loads what a file names and lets go of it again, while what it would replace still
- * runs. */
+/* reload_try.c - loads what the new file names, and unloads it, while the old parts run. */
 #include <detent/tool/spec.h>
 
 #include "config/module.h"
-#include "daemon/reload.h"
+#include "daemon/reload_plan.h"
 #include "daemon/workers.h"
 #include "http/tls_stream.h"
 #include "terminal/report.h"
 
-static int complain(
+static int report_at(
     struct reload *reload, const struct det_datum *node, const struct det_error *error)
 {
     const struct config_file *file = &reload->next.file;
@@ -25,7 +24,7 @@ static int complain(
     };
 
     cli_report_problem(&reload->cli, &problem, "%s", error->text);
-    return CLI_USAGE;
+    return error->code == DET_ERR_NO_MEMORY ? CLI_FAILURE : CLI_USAGE;
 }
 
 static int try_certificate(struct reload *reload)
@@ -34,7 +33,7 @@ static int try_certificate(struct reload *reload)
     struct det_error error = { 0 };
 
     if (http_tls_try(reload->cli.allocator, &http->tls, &error) < 0)
-        return complain(reload, http->tls_node, &error);
+        return report_at(reload, http->tls_node, &error);
     return CLI_OK;
 }
 
@@ -46,19 +45,19 @@ static int try_module(struct reload *reload, const struct config_machine *machin
 
     if (code == CLI_OK &&
         module_try(reload->cli.allocator, machine, det_spec_machine(spec), &error) < 0)
-        code = complain(reload, machine->module_node, &error);
+        code = report_at(reload, machine->module_node, &error);
     det_spec_close(spec);
     return code;
 }
 
-/* With kinds of modules, which stay those that are loaded. */
+/* Uses the loaded kinds of modules, which do not change. */
 static int try_workers(struct reload *reload)
 {
     const struct config_workers *config = &reload->next.file.config.workers;
     struct cli_problems problems = { .count = 0 };
     int code = CLI_OK;
 
-    if (!config->node || !reload->up->workers ||
+    if (!config->node || !up_has_workers(reload->up) ||
         up_workers_check(reload->up, config, &problems) == 0)
         return CLI_OK;
     for (size_t i = 0; i < problems.count; i++) {
@@ -67,7 +66,7 @@ static int try_workers(struct reload *reload)
         struct det_error error = { 0 };
 
         det_error_set(&error, DET_ERR_MALFORMED, "%s", problems.items[i].text);
-        code = complain(reload, &at, &error);
+        code = report_at(reload, &at, &error);
     }
     return code;
 }

@@ -1,29 +1,34 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* slot_requests.c - the verb slots: what runs and waits in them. Those that are durable have their
- * queue in the store, which is asked on a thread of its own, over all processes that share it. */
+/* slot_requests.c - lists slots: their running and queued tasks. Queues of durable slots are in the
+ * store, which is read on the pool and shared by several processes. */
+#include <detent/driver/loop.h>
+#include <detent/driver/store.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
-#include "daemon/machines.h"
+#include "base/text.h"
+#include "daemon/slots_internal.h"
 #include "daemon/task_json.h"
-#include "daemon/verbs.h"
+#include "os/pool.h"
 
-/* Of those that wait, so many are counted. */
+/* Limit for counting the queued jobs of a durable slot. */
 #define WAITING_MAX 1000
 
-/* What the store has of a durable slot. */
+/* Counts of a durable slot in the store. */
 struct count {
     size_t running, waiting;
-    char first[DET_ID_MAX + 1]; /* that runs; "": none */
+    char first[DET_ID_MAX + 1]; /* a running job; "": none */
 };
 
-struct look {
+struct reading {
     struct det_job job;
     struct up *up;
-    struct socket_call *call; /* NULL: who asked went away */
-    struct count *counts;     /* by index of the durable slots */
+    struct up_request *request; /* NULL: the client has disconnected */
+    struct up_slots_viewer viewer;
+    struct count *counts; /* by index of the durable slots; NULL: there are none */
     int result;
 };
 
@@ -34,7 +39,7 @@ static int count_running(void *context, const struct det_job_row *row)
     struct count *count = context;
 
     if (count->running++ == 0)
-        snprintf(count->first, sizeof count->first, "%s", row->id);
+        (void)det_text_copy(count->first, sizeof count->first, row->id);
     return 0;
 }
 
@@ -47,144 +52,195 @@ static int count_waiting(void *context, const struct det_job_row *row)
     return 0;
 }
 
-static int count_slot(struct look *look, size_t index)
+static int count_slot(struct reading *reading, const struct up_slots *slots, size_t index)
 {
-    struct det_store *store = look->up->store;
-    struct det_job_query query = { .queue = look->up->durables[index].slot->name,
+    struct det_store *store = slots->store;
+    struct det_job_query query = { .queue = slots->durables[index].slot->name,
                                    .limit = WAITING_MAX,
                                    .has_state = true,
                                    .state = DET_JOB_RUNNING };
     int r;
 
-    r = store->ops->jobs->list(store, &query, count_running, &look->counts[index]);
+    r = store->ops->jobs->list(store, &query, count_running, &reading->counts[index]);
     query.state = DET_JOB_QUEUED;
     if (r == 0)
-        r = store->ops->jobs->list(store, &query, count_waiting, &look->counts[index]);
+        r = store->ops->jobs->list(store, &query, count_waiting, &reading->counts[index]);
     query.state = DET_JOB_DELAYED;
-    query.limit -= look->counts[index].waiting;
+    query.limit -= reading->counts[index].waiting;
     if (r == 0 && query.limit)
-        r = store->ops->jobs->list(store, &query, count_waiting, &look->counts[index]);
+        r = store->ops->jobs->list(store, &query, count_waiting, &reading->counts[index]);
     return r;
 }
 
-static void run(void *argument)
+static void count_slots(void *argument)
 {
-    struct look *look = argument;
+    struct reading *reading = argument;
+    const struct up_slots *slots = up_slots(reading->up);
 
-    for (size_t i = 0; look->result == 0 && i < look->up->durable_count; i++)
-        look->result = count_slot(look, i);
+    for (size_t i = 0; reading->result == 0 && i < slots->durable_count; i++)
+        reading->result = count_slot(reading, slots, i);
 }
 
 /* On the loop. */
 
-static const struct count *find_count(const struct look *look, const char *slot)
+static const struct count *find_count(const struct reading *reading, const char *slot)
 {
-    for (size_t i = 0; look->counts && i < look->up->durable_count; i++) {
-        if (strcmp(look->up->durables[i].slot->name, slot) == 0)
-            return &look->counts[i];
+    const struct up_slots *slots = up_slots(reading->up);
+
+    for (size_t i = 0; reading->counts && i < slots->durable_count; i++) {
+        if (strcmp(slots->durables[i].slot->name, slot) == 0)
+            return &reading->counts[i];
     }
     return NULL;
 }
 
-static int send_slot(void *user, const struct det_slot_info *info)
+/* The store has only these members of a durable slot. */
+static struct det_slot_info durable_info(
+    const char *name, uint32_t width, const struct count *count)
 {
-    const struct look *look = user;
-    const struct count *count = find_count(look, info->name);
-    json_t *slot = up_json_slot(info);
-
-    if (slot && count) {
-        static const char *const unknown[] = { "depth_max", "since",    "owner",
-                                               "started",   "rejected", "replaced" };
-        json_t *owner = count->first[0] ? json_string(count->first) : json_null();
-
-        (void)json_object_set_new(slot, "state", json_string(count->running ? "running" : "idle"));
-        (void)json_object_set_new(slot, "owners", json_integer((json_int_t)count->running));
-        (void)json_object_set_new(slot, "owner_name", owner);
-        (void)json_object_set_new(slot, "depth", json_integer((json_int_t)count->waiting));
-        for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
-            (void)json_object_set_new(slot, unknown[i], json_null());
-    }
-    if (slot)
-        (void)json_object_set_new(slot, "durable", json_boolean(count != NULL));
-    return socket_call_send(look->call, slot);
+    return (struct det_slot_info){
+        .name = name,
+        .state = count->running ? "running" : "idle",
+        .width = width,
+        .depth = (uint32_t)count->waiting,
+        .owner_count = (uint32_t)count->running,
+        .owner_name = count->first[0] ? count->first : NULL,
+    };
 }
 
-static void send_all(struct look *look)
+static int write_slot(void *user, const struct det_slot_info *info)
 {
-    int r = det_slots_each(look->up->tasks, send_slot, look);
+    const struct reading *reading = user;
+    const struct count *count = find_count(reading, info->name);
+    struct det_slot_info shown = *info;
+    struct det_json_writer *json = reading->request->json;
 
-    /* A client that went away needs no end, but the call does. */
-    if (r < 0 && r != DET_ERR_CLOSED)
-        socket_call_fail(look->call, r, "%s", det_error_text(r));
+    if (count)
+        shown = durable_info(info->name, info->width, count);
+    det_json_open(json, NULL, '{');
+    up_write_slot(json, &shown, count != NULL);
+    det_json_close(json, '}');
+    up_request_part(reading->request);
+    if (reading->viewer.see)
+        reading->viewer.see(reading->viewer.user, &shown);
+    return 0;
+}
+
+static void write_all(struct reading *reading)
+{
+    int r = det_slots_each(up_tasks_supervisor(reading->up), write_slot, reading);
+
+    if (r < 0)
+        up_request_fail(reading->request, r, "%s", det_error_text(r));
     else
-        socket_call_end(look->call);
+        up_request_end(reading->request);
 }
 
-static void free_look(struct look *look)
+static void free_reading(struct reading *reading)
 {
-    const struct det_allocator *allocator = look->up->output.outer->allocator;
+    const struct det_allocator *allocator = up_allocator(reading->up);
 
-    if (look->counts)
-        DET_DELETE_ARRAY(allocator, look->counts, look->up->durable_count);
-    DET_DELETE(allocator, look);
+    if (reading->counts)
+        DET_DELETE_ARRAY(allocator, reading->counts, up_slots(reading->up)->durable_count);
+    DET_DELETE(allocator, reading);
 }
 
-static void done(void *argument)
+static void on_counted(void *argument)
 {
-    struct look *look = argument;
-    char why[UP_AWAY_TEXT];
+    struct reading *reading = argument;
+    char why[UP_UNREACHABLE_TEXT];
 
-    if (!look->call)
+    if (!reading->request)
         ;
-    else if (look->job.is_dropped)
-        socket_call_fail(look->call, DET_ERR_CLOSED, CLI_SHUTDOWN);
-    else if (look->result < 0 && up_store_is_away(look->up, why))
-        socket_call_fail(look->call, DET_ERR_IO, "the store cannot be reached: %s", why);
-    else if (look->result < 0)
-        socket_call_fail(
-            look->call, look->result, "the store of durable slots: %s",
-            det_error_text(look->result));
+    else if (reading->job.is_dropped)
+        up_request_fail(reading->request, DET_ERR_CLOSED, CLI_SHUTDOWN);
+    else if (reading->result < 0 && up_store_is_unreachable(reading->up, why))
+        up_request_fail(reading->request, DET_ERR_IO, "the store cannot be reached: %s", why);
+    else if (reading->result < 0)
+        up_request_fail(
+            reading->request, reading->result, "the store of durable slots: %s",
+            det_error_text(reading->result));
     else
-        send_all(look);
-    free_look(look);
+        write_all(reading);
+    free_reading(reading);
 }
 
 static void on_gone(void *user)
 {
-    struct look *look = user;
+    struct reading *reading = user;
 
-    look->call = NULL;
+    reading->request = NULL;
 }
 
-void up_slots_send(struct up *up, struct socket_call *call)
+static struct reading *open_reading(
+    struct up *up, struct up_request *request, const struct up_slots_viewer *viewer)
 {
-    const struct det_allocator *allocator;
-    struct look *look;
-    char why[UP_AWAY_TEXT];
+    const struct det_allocator *allocator = up_allocator(up);
+    struct reading *reading = DET_NEW(allocator, struct reading);
 
-    if (!up->asks) {
-        send_all(&(struct look){ .up = up, .call = call });
+    det_assert(up_slots(up)->durable_count > 0);
+    if (!reading)
+        return NULL;
+    reading->up = up;
+    reading->request = request;
+    reading->viewer = *viewer;
+    reading->counts = DET_NEW_ARRAY(allocator, up_slots(up)->durable_count, struct count);
+    if (!reading->counts) {
+        free_reading(reading);
+        return NULL;
+    }
+    reading->job = (struct det_job){
+        .run = count_slots, .done = on_counted, .argument = reading, .loop = up_loop(up)
+    };
+    return reading;
+}
+
+void up_list_slots(struct up *up, struct up_request *request, const struct up_slots_viewer *viewer)
+{
+    const struct up_slots *slots = up_slots(up);
+    struct reading *reading;
+    char why[UP_UNREACHABLE_TEXT];
+
+    if (!slots || (slots->durable_count && !slots->pool)) {
+        up_request_fail(request, DET_ERR_CLOSED, CLI_SHUTDOWN);
         return;
     }
-    if (up_store_is_away(up, why)) {
-        socket_call_fail(call, DET_ERR_IO, "the store cannot be reached: %s", why);
+    if (!slots->durable_count) {
+        write_all(&(struct reading){ .up = up, .request = request, .viewer = *viewer });
         return;
     }
-    allocator = up->output.outer->allocator;
-    look = DET_NEW(allocator, struct look);
-    if (!look) {
-        socket_call_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (up_store_is_unreachable(up, why)) {
+        up_request_fail(request, DET_ERR_IO, "the store cannot be reached: %s", why);
         return;
     }
-    look->up = up;
-    look->call = call;
-    look->counts = DET_NEW_ARRAY(allocator, up->durable_count, struct count);
-    if (!look->counts) {
-        socket_call_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
-        free_look(look);
+    reading = open_reading(up, request, viewer);
+    if (!reading) {
+        up_request_fail_memory(request);
         return;
     }
-    look->job = (struct det_job){ .run = run, .done = done, .argument = look, .loop = up->loop };
-    socket_call_keep(call, on_gone, look);
-    det_pool_submit(up->asks, &look->job);
+    up_request_keep(request, on_gone, reading);
+    det_pool_submit(slots->pool, &reading->job);
+}
+
+/* Names. */
+
+struct search {
+    const char *name;
+    bool is_found;
+};
+
+static int see_slot(void *user, const struct det_slot_info *info)
+{
+    struct search *search = user;
+
+    search->is_found = search->is_found || strcmp(info->name, search->name) == 0;
+    return 0;
+}
+
+int up_is_slot(struct up *up, const char *name)
+{
+    struct search search = { .name = name };
+    int r = det_slots_each(up_tasks_supervisor(up), see_slot, &search);
+
+    return r < 0 ? r : search.is_found;
 }

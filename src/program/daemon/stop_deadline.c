@@ -4,15 +4,15 @@
 /* stop_deadline.c - the thread that takes SIGTERM and SIGINT, and ends the program when a stop
  * takes too long.
  *
- *     SIGTERM, SIGINT ---> this thread ---pipe---> the loop, which stops in good order
+ *     SIGTERM, SIGINT ---> this thread ---pipe---> the loop, which stops in order
  *                              |
  *                              +--- the deadline has passed: _exit()
  *
- * The loop may stand still when the signal comes, and after its last turn the main thread closes
- * what may hang: a store that is away, user code, a reader that does not read. So the deadline is
- * kept by a thread that does nothing else and waits for nobody. It kills what was started, also
- * tasks that would outlive a crash, since a stop was asked for, and ends the program without
- * cleaning up: stores are made for it, and the guard kills what is left. */
+ * The loop may hang when the signal arrives. After its last turn the main thread closes parts that
+ * may hang: an unreachable store, user code, a reader that does not read. So this thread keeps the
+ * deadline and waits for nothing else. It kills the started processes, even tasks that outlive a
+ * crash, since a stop was requested. It ends the program without cleaning up: stores survive a
+ * crash, and the guard kills remaining processes. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -20,17 +20,18 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/memory.h"
-#include "daemon/daemon.h"
+#include "daemon/run.h"
 #include "os/os.h"
 #include "os/real.h"
 
-/* What closing may take after the last task has ended or was forced. */
+/* Limit of closing after the last task has ended or was killed. */
 #define CLOSE_SPAN (10 * DET_SECOND)
-/* What is left after the second signal, or the first one after another wish to stop. */
+/* Time left after the second signal, or after the first one if a stop was already requested. */
 #define AGAIN_SPAN DET_SECOND
-/* For the end of what is killed. */
+/* Time for killed processes to end. */
 #define KILL_SPAN DET_SECOND
 
 struct up_deadline {
@@ -40,10 +41,10 @@ struct up_deadline {
     int wake;    /* eventfd */
     int forward; /* pipe to the loop */
     _Atomic(det_time) grace;
-    _Atomic det_time forced_at;  /* monotonic: of the second signal; DET_NEVER: none */
-    _Atomic(det_time) at;        /* monotonic; DET_NEVER: nobody stops */
-    _Atomic(const char *) phase; /* what the main thread does */
-    _Atomic(det_time) first;     /* when a stop was first wanted; 0: none is */
+    _Atomic det_time forced_at;  /* monotonic: time of the second signal; DET_NEVER: none */
+    _Atomic(det_time) at;        /* monotonic deadline; DET_NEVER: no stop */
+    _Atomic(const char *) phase; /* the phase that the main thread waits for */
+    _Atomic(det_time) first;     /* when a stop was first requested; 0: never */
     _Atomic(struct det_process_guard *) guard; /* NULL: nothing was started */
     atomic_bool is_over;
 };
@@ -53,16 +54,17 @@ static det_time now_of(const struct up_deadline *deadline)
     return det_world_now(deadline->world, DET_CLOCK_MONOTONIC);
 }
 
-/* Never later than it is. */
+/* Moves the deadline, only to an earlier time. */
 static void move_to(struct up_deadline *deadline, det_time at)
 {
     det_time before = atomic_load(&deadline->at);
 
+    det_assert(at > 0);
     while (at < before && !atomic_compare_exchange_weak(&deadline->at, &before, at))
         continue;
 }
 
-/* True: it is the first wish to stop, by a signal or by `up`. */
+/* True for the first request to stop, by a signal or by `up`. */
 static bool is_first(struct up_deadline *deadline, det_time now)
 {
     det_time none = 0;
@@ -80,7 +82,7 @@ static void take_signal(struct up_deadline *deadline)
     cli_note_signal((int)info.ssi_signo);
     if (is_first(deadline, now))
         move_to(deadline, det_add_time(now, atomic_load(&deadline->grace) + CLOSE_SPAN));
-    else if (now - atomic_load(&deadline->first) >= UP_SAME_WISH) {
+    else if (now - atomic_load(&deadline->first) >= UP_SAME_STOP) {
         atomic_store(&deadline->forced_at, now);
         move_to(deadline, now + AGAIN_SPAN);
     }
@@ -95,7 +97,7 @@ static _Noreturn void end_now(const struct up_deadline *deadline)
         det_process_guard_kill(guard, KILL_SPAN);
     (void)dprintf(
         STDERR_FILENO,
-        "detent: the stop did not end in time: %s; ends at once. What was started was killed.\n",
+        "detent: the stop timed out: %s; exiting now. All started processes were killed.\n",
         atomic_load(&deadline->phase));
     _exit(CLI_TIMEOUT);
 }
@@ -129,6 +131,7 @@ int up_deadline_open(struct up *up, int signals, int forward)
     struct up_deadline *deadline = DET_NEW(up->cli->allocator, struct up_deadline);
     int r;
 
+    det_assert(!up->deadline && signals >= 0 && forward >= 0);
     if (!deadline)
         return DET_ERR_NO_MEMORY;
     deadline->world = up->cli->world;
@@ -138,7 +141,7 @@ int up_deadline_open(struct up *up, int signals, int forward)
     atomic_init(&deadline->grace, up_grace(up));
     atomic_init(&deadline->forced_at, DET_NEVER);
     atomic_init(&deadline->at, DET_NEVER);
-    atomic_init(&deadline->phase, "tasks and workers are still there");
+    atomic_init(&deadline->phase, "tasks and workers are still running");
     atomic_init(&deadline->first, 0);
     atomic_init(&deadline->guard, NULL);
     atomic_init(&deadline->is_over, false);
@@ -163,10 +166,10 @@ static void wake_up(struct up_deadline *deadline)
     (void)!write(deadline->wake, &one, sizeof one);
 }
 
-void up_deadline_guard(struct up *up)
+void up_deadline_guard(struct up *up, struct det_process_guard *guard)
 {
     if (up->deadline)
-        atomic_store(&up->deadline->guard, up->guard);
+        atomic_store(&up->deadline->guard, guard);
 }
 
 void up_deadline_arm(struct up *up)
@@ -194,7 +197,7 @@ void up_deadline_phase(struct up *up, const char *phase)
     if (!deadline)
         return;
     atomic_store(&deadline->phase, phase);
-    /* What was left of the time for tasks is not given to what hangs now. */
+    /* Closing does not get the unused time of tasks. */
     move_to(deadline, det_add_time(now_of(deadline), CLOSE_SPAN));
     wake_up(deadline);
 }

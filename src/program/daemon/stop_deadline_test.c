@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* stop_deadline_test.c - a program that hangs while it stops ends one second after the next signal,
- * whoever wanted the stop. */
+ * whatever requested the stop. */
 /* test: threads */
 #include "lib/patience.h"
 #include "lib/test.h"
@@ -15,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/daemon.h"
+#include "daemon/project_internal.h"
+#include "daemon/run.h"
 #include "os/os.h"
 
 static void pass_by(det_time span)
@@ -26,7 +27,7 @@ static void pass_by(det_time span)
         (void)poll(NULL, 0, 10);
 }
 
-/* Returns when the thread of the deadline has taken the signal: its time counts from there. */
+/* Returns when the deadline thread has taken the signal: its time starts there. */
 static void send_first(int forwarded)
 {
     struct pollfd taken = { .fd = forwarded, .events = POLLIN };
@@ -35,10 +36,11 @@ static void send_first(int forwarded)
     (void)poll(&taken, 1, -1);
 }
 
-/* A program whose loop hangs: it reads no signal that is handed on to it. */
+/* A program whose loop hangs: it does not read forwarded signals. */
 static _Noreturn void hang(bool is_asked_first)
 {
     struct cli cli = { .world = det_world_real() };
+    static struct up_project project;
     struct up *up = calloc(1, sizeof *up);
     int ends[2];
     sigset_t stop;
@@ -49,14 +51,15 @@ static _Noreturn void hang(bool is_asked_first)
     if (!up || pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
         _exit(99);
     up->cli = &cli;
-    up->file.config.limits.grace = DET_HOUR;
+    up->project = &project;
+    project.file.config.limits.grace = DET_HOUR;
     if (up_deadline_open(up, signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK), ends[1]) < 0)
         _exit(98);
     if (is_asked_first)
         up_deadline_arm(up);
     else
         send_first(ends[0]);
-    pass_by(UP_SAME_WISH + 50 * DET_MILLISECOND);
+    pass_by(UP_SAME_STOP + 50 * DET_MILLISECOND);
     (void)kill(getpid(), SIGTERM);
     for (;;)
         (void)pause();
@@ -87,7 +90,7 @@ static void a_second_signal_ends_a_program_that_hangs(void **state)
     expect_end(false);
 }
 
-static void the_first_signal_after_another_wish_to_stop_is_the_second(void **state)
+static void first_signal_after_a_stop_request_acts_as_the_second(void **state)
 {
     (void)state;
     expect_end(true);
@@ -97,7 +100,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_signal_ends_a_program_that_hangs),
-        cmocka_unit_test(the_first_signal_after_another_wish_to_stop_is_the_second),
+        cmocka_unit_test(first_signal_after_a_stop_request_acts_as_the_second),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

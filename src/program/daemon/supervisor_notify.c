@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* supervisor_notify.c - what our own supervisor is told, by datagrams as systemd has them.
+/* supervisor_notify.c - sends datagrams to the service manager, in the protocol of systemd.
  *
- * The watchdog is fed by a timer on the loop, so it goes hungry exactly when the loop stands still.
- * WATCHDOG=1 is not sent while the supervisor has yet to read the last one: the queue of its socket
- * is short (net.unix.max_dgram_qlen, 10 by default), and other messages need the room. The time at
- * which the supervisor reads counts, so a message that is skipped is not missed. */
+ * A timer on the loop feeds the watchdog, so a hanging loop triggers it. WATCHDOG=1 is not sent
+ * while the last one is unread: the queue of the socket is short (net.unix.max_dgram_qlen, 10 by
+ * default), and other messages need the room. Since the time at which the service manager reads a
+ * message counts, a skipped message does no harm. */
 #include <detent/driver/loop.h>
 #include <detent/driver/world.h>
 #include <errno.h>
@@ -23,11 +23,11 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "daemon/serve.h"
+#include "daemon/host.h"
 
 #define FAREWELL_MS 1000
 
-/* Names that begin with @ have no file: their first byte is 0. */
+/* Abstract names, which start with @, have no file: their first byte is 0. */
 static int connect_to(const char *name)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -50,21 +50,12 @@ static int connect_to(const char *name)
     return -1;
 }
 
-/* A number of the environment; 0: there is none. */
-static uint64_t number_of(const char *variable)
-{
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): there are no threads yet */
-    const char *text = getenv(variable);
-    uint64_t number = 0;
-
-    return text && det_parse_u64(det_view_text(text), &number) == 0 ? number : 0;
-}
-
 void serve_notify_open(struct serve_notify *notify)
 {
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): there are no threads yet */
     const char *name = getenv("NOTIFY_SOCKET");
-    uint64_t span = number_of("WATCHDOG_USEC"), number = number_of("WATCHDOG_PID");
+    uint64_t span = serve_environment_number("WATCHDOG_USEC");
+    uint64_t number = serve_environment_number("WATCHDOG_PID");
     bool is_ours = !number || number == (uint64_t)getpid();
 
     *notify = (struct serve_notify){ .descriptor = name ? connect_to(name) : -1 };
@@ -72,8 +63,7 @@ void serve_notify_open(struct serve_notify *notify)
         notify->watchdog = (det_time)span * DET_MICROSECOND / 2;
 }
 
-/* False: there is no room for it now. What cannot be told at all, since the supervisor has gone, is
- * done with. */
+/* False: the socket is full. If the service manager is gone, the message is discarded. */
 static bool send_message(const struct serve_notify *notify, const char *message)
 {
     return send(notify->descriptor, message, strlen(message), MSG_NOSIGNAL) >= 0 ||
@@ -100,17 +90,17 @@ static void on_room(void *argument, unsigned events)
     send_kept(argument);
 }
 
-static void keep(struct serve_notify *notify, const char *message)
+static void keep_message(struct serve_notify *notify, const char *message)
 {
     if (notify->kept_count == SERVE_NOTIFY_KEPT)
         drop_oldest(notify);
     det_text_copy(notify->kept[notify->kept_count++], SERVE_NOTIFY_TEXT, message);
-    /* Without memory for it the next message, or the end, sends it. */
+    /* Out of memory for the watch, the next message or the end sends it. */
     if (notify->loop)
         (void)!det_loop_watch(notify->loop, &notify->room, DET_POLL_WRITE);
 }
 
-void serve_notify_tell(struct serve_notify *notify, const char *format, ...)
+void serve_notify_send(struct serve_notify *notify, const char *format, ...)
 {
     char message[SERVE_NOTIFY_TEXT];
     va_list arguments;
@@ -126,10 +116,10 @@ void serve_notify_tell(struct serve_notify *notify, const char *format, ...)
     notify->is_fed = false;
     send_kept(notify);
     if (notify->kept_count || !send_message(notify, message))
-        keep(notify, message);
+        keep_message(notify, message);
 }
 
-/* Whether the supervisor has yet to read something of ours. */
+/* True if the service manager has not read all our messages. */
 static bool has_unread(const struct serve_notify *notify)
 {
     int bytes = 0;
@@ -137,14 +127,14 @@ static bool has_unread(const struct serve_notify *notify)
     return notify->kept_count || (ioctl(notify->descriptor, SIOCOUTQ, &bytes) == 0 && bytes > 0);
 }
 
-static void feed(void *argument)
+static void feed_watchdog(void *argument)
 {
     struct serve_notify *notify = argument;
 
     if (!notify->is_fed || !has_unread(notify))
-        serve_notify_tell(notify, "WATCHDOG=1");
+        serve_notify_send(notify, "WATCHDOG=1");
     notify->is_fed = true;
-    /* Without memory for it we are ended, which is what the watchdog is for. */
+    /* Out of memory for the timer, the watchdog ends detent, as intended. */
     (void)!det_loop_timer_set(
         notify->loop, &notify->timer, det_loop_now(notify->loop) + notify->watchdog);
 }
@@ -161,7 +151,7 @@ int serve_notify_watch(struct serve_notify *notify, struct det_loop *loop)
     };
     if (!notify->watchdog)
         return 0;
-    notify->timer = (struct det_timer){ .run = feed, .argument = notify };
+    notify->timer = (struct det_timer){ .run = feed_watchdog, .argument = notify };
     return det_loop_timer_set(loop, &notify->timer, det_loop_now(loop));
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* supervisor_notify_test.c - what a supervisor hears that is slow to read: its queue of datagrams
- * is short, and every service of the machine sends to it. */
+/* supervisor_notify_test.c - messages to a slow service manager: its queue of datagrams is short,
+ * and shared with other services. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/serve.h"
+#include "daemon/host.h"
 #include "os/os.h"
 #include "terminal/folder_test.h"
 
@@ -52,7 +52,7 @@ static void close_place(struct place *place)
     set("WATCHDOG_USEC", NULL);
 }
 
-/* Another service, until there is no room. */
+/* Another service, which fills the queue. */
 static void fill(struct place *place)
 {
     const struct sockaddr *to = (const struct sockaddr *)&place->address;
@@ -62,8 +62,8 @@ static void fill(struct place *place)
     assert_int_equal(errno, EAGAIN);
 }
 
-/* The next message that is not the stranger's; "": there is none. */
-static const char *hear(struct place *place, char target[256])
+/* The next message of detent; "": none. */
+static const char *receive(struct place *place, char target[256])
 {
     ssize_t size;
 
@@ -74,11 +74,11 @@ static const char *hear(struct place *place, char target[256])
     return target;
 }
 
-static void assert_heard(struct place *place, const char *text)
+static void assert_received(struct place *place, const char *text)
 {
-    char heard[256];
+    char received[256];
 
-    assert_string_equal(hear(place, heard), text);
+    assert_string_equal(receive(place, received), text);
 }
 
 static void turn(struct place *place)
@@ -86,61 +86,61 @@ static void turn(struct place *place)
     assert_true(det_loop_turn(place->loop, 0) >= 0);
 }
 
-static void what_finds_no_room_is_told_when_there_is_some(void **state)
+static void queued_message_is_sent_when_the_socket_has_room(void **state)
 {
     struct place place;
 
     open_place(*state, &place, NULL);
     fill(&place);
-    serve_notify_tell(&place.notify, "READY=1");
-    serve_notify_tell(&place.notify, "RELOADING=1");
-    serve_notify_tell(&place.notify, "READY=1\nSTATUS=%s", "two tasks");
+    serve_notify_send(&place.notify, "READY=1");
+    serve_notify_send(&place.notify, "RELOADING=1");
+    serve_notify_send(&place.notify, "READY=1\nSTATUS=%s", "two tasks");
     turn(&place);
-    assert_heard(&place, "");
+    assert_received(&place, "");
     turn(&place);
-    assert_heard(&place, "READY=1");
-    assert_heard(&place, "RELOADING=1");
-    assert_heard(&place, "READY=1\nSTATUS=two tasks");
+    assert_received(&place, "READY=1");
+    assert_received(&place, "RELOADING=1");
+    assert_received(&place, "READY=1\nSTATUS=two tasks");
     /* Each message is sent once; a message that fits is sent immediately. */
     turn(&place);
-    serve_notify_tell(&place.notify, "STOPPING=1");
-    assert_heard(&place, "STOPPING=1");
-    assert_heard(&place, "");
+    serve_notify_send(&place.notify, "STOPPING=1");
+    assert_received(&place, "STOPPING=1");
+    assert_received(&place, "");
     close_place(&place);
 }
 
-static void nothing_overtakes_what_waits(void **state)
+static void queued_messages_keep_their_order(void **state)
 {
     struct place place;
 
     open_place(*state, &place, NULL);
     fill(&place);
-    serve_notify_tell(&place.notify, "READY=1");
-    assert_heard(&place, "");
-    serve_notify_tell(&place.notify, "STOPPING=1");
+    serve_notify_send(&place.notify, "READY=1");
+    assert_received(&place, "");
+    serve_notify_send(&place.notify, "STOPPING=1");
     turn(&place);
-    assert_heard(&place, "READY=1");
-    assert_heard(&place, "STOPPING=1");
+    assert_received(&place, "READY=1");
+    assert_received(&place, "STOPPING=1");
     close_place(&place);
 }
 
-static void of_too_many_that_wait_the_newest_are_told(void **state)
+static void only_the_newest_queued_messages_are_sent(void **state)
 {
     struct place place;
 
     open_place(*state, &place, NULL);
     fill(&place);
     for (int i = 0; i <= SERVE_NOTIFY_KEPT; i++)
-        serve_notify_tell(&place.notify, "STATUS=%d", i);
-    assert_heard(&place, "");
+        serve_notify_send(&place.notify, "STATUS=%d", i);
+    assert_received(&place, "");
     turn(&place);
     for (int i = 1; i <= SERVE_NOTIFY_KEPT; i++) {
         char text[32];
 
         snprintf(text, sizeof text, "STATUS=%d", i);
-        assert_heard(&place, text);
+        assert_received(&place, text);
     }
-    assert_heard(&place, "");
+    assert_received(&place, "");
     close_place(&place);
 }
 
@@ -151,12 +151,12 @@ static void the_watchdog_takes_one_place_in_the_queue(void **state)
     open_place(*state, &place, "2");
     for (int i = 0; i < 100; i++)
         turn(&place);
-    assert_heard(&place, "WATCHDOG=1");
-    assert_heard(&place, "");
+    assert_received(&place, "WATCHDOG=1");
+    assert_received(&place, "");
     for (int i = 0; i < 100; i++)
         turn(&place);
-    assert_heard(&place, "WATCHDOG=1");
-    assert_heard(&place, "");
+    assert_received(&place, "WATCHDOG=1");
+    assert_received(&place, "");
     close_place(&place);
 }
 
@@ -166,47 +166,47 @@ static void the_watchdog_is_fed_after_an_unread_message(void **state)
     struct place place;
 
     open_place(*state, &place, "2");
-    serve_notify_tell(&place.notify, "RELOADING=1");
+    serve_notify_send(&place.notify, "RELOADING=1");
     for (int i = 0; i < 100; i++)
         turn(&place);
-    assert_heard(&place, "RELOADING=1");
-    assert_heard(&place, "WATCHDOG=1");
-    assert_heard(&place, "");
+    assert_received(&place, "RELOADING=1");
+    assert_received(&place, "WATCHDOG=1");
+    assert_received(&place, "");
     fill(&place);
-    serve_notify_tell(&place.notify, "READY=1");
+    serve_notify_send(&place.notify, "READY=1");
     for (int i = 0; i < 100; i++)
         turn(&place);
-    assert_heard(&place, "");
+    assert_received(&place, "");
     turn(&place);
-    assert_heard(&place, "READY=1");
-    assert_heard(&place, "WATCHDOG=1");
+    assert_received(&place, "READY=1");
+    assert_received(&place, "WATCHDOG=1");
     close_place(&place);
 }
 
-static void what_still_waits_at_the_end_is_told_if_there_is_room(void **state)
+static void queued_messages_are_sent_on_close(void **state)
 {
     struct place place;
 
     open_place(*state, &place, NULL);
     fill(&place);
-    serve_notify_tell(&place.notify, "STOPPING=1");
-    assert_heard(&place, "");
+    serve_notify_send(&place.notify, "STOPPING=1");
+    assert_received(&place, "");
     serve_notify_close(&place.notify);
-    assert_heard(&place, "STOPPING=1");
+    assert_received(&place, "STOPPING=1");
     close_place(&place);
 }
 
-static void a_supervisor_that_has_gone_is_not_waited_for(void **state)
+static void closed_service_manager_socket_is_not_waited_for(void **state)
 {
     struct place place;
 
     open_place(*state, &place, NULL);
     fill(&place);
-    serve_notify_tell(&place.notify, "READY=1");
+    serve_notify_send(&place.notify, "READY=1");
     close(place.supervisor);
     place.supervisor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     turn(&place);
-    serve_notify_tell(&place.notify, "STOPPING=1");
+    serve_notify_send(&place.notify, "STOPPING=1");
     assert_int_equal(place.notify.kept_count, 0);
     close_place(&place);
 }
@@ -214,13 +214,13 @@ static void a_supervisor_that_has_gone_is_not_waited_for(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_finds_no_room_is_told_when_there_is_some),
-        TEST(nothing_overtakes_what_waits),
-        TEST(of_too_many_that_wait_the_newest_are_told),
+        TEST(queued_message_is_sent_when_the_socket_has_room),
+        TEST(queued_messages_keep_their_order),
+        TEST(only_the_newest_queued_messages_are_sent),
         TEST(the_watchdog_takes_one_place_in_the_queue),
         TEST(the_watchdog_is_fed_after_an_unread_message),
-        TEST(what_still_waits_at_the_end_is_told_if_there_is_room),
-        TEST(a_supervisor_that_has_gone_is_not_waited_for),
+        TEST(queued_messages_are_sent_on_close),
+        TEST(closed_service_manager_socket_is_not_waited_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

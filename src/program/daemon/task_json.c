@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* task_json.c - tasks, slots, groups, lines, events and ends as objects. */
+/* task_json.c - writes tasks, slots, groups, lines, events and ends as JSON objects. */
 #include "daemon/task_json.h"
 
 #include <string.h>
@@ -9,29 +9,7 @@
 #include "base/text.h"
 #include "terminal/terminal.h"
 
-static json_t *text_or_null(const char *text)
-{
-    return text && *text ? cli_json_text(text) : json_null();
-}
-
-static json_t *number_or_null(int64_t number)
-{
-    return number ? json_integer(number) : json_null();
-}
-
-json_t *up_json_time(det_time wall)
-{
-    char text[DET_TIME_TEXT];
-
-    return wall ? json_string(det_format_time(wall, text, sizeof text)) : json_null();
-}
-
-static json_t *code_or_null(const struct det_task_end *end)
-{
-    return end->has_exit_code ? json_integer(end->exit_code) : json_null();
-}
-
-/* Null where there is none. */
+/* Null for an empty text, 0 or no time. */
 static void put_text(struct det_json_writer *json, const char *key, const char *text)
 {
     if (text && *text)
@@ -48,7 +26,7 @@ static void put_number(struct det_json_writer *json, const char *key, int64_t nu
         det_json_null(json, key);
 }
 
-static void put_time(struct det_json_writer *json, const char *key, det_time wall)
+void up_write_time(struct det_json_writer *json, const char *key, det_time wall)
 {
     if (wall)
         det_json_time(json, key, wall);
@@ -56,16 +34,21 @@ static void put_time(struct det_json_writer *json, const char *key, det_time wal
         det_json_null(json, key);
 }
 
-/* How the last attempt ended; "none" while none has. */
+static void put_outcome(struct det_json_writer *json, const struct det_task_end *end)
+{
+    det_json_text(json, "outcome", det_task_outcome_label(end->outcome));
+    if (end->has_exit_code)
+        det_json_signed(json, "exit_code", end->exit_code);
+    else
+        det_json_null(json, "exit_code");
+    put_number(json, "signal", end->signal);
+}
+
+/* The outcome of the last attempt; "none" before the first end. */
 static void put_last(struct det_json_writer *json, const struct det_task_end *last)
 {
     det_json_open(json, "last", '{');
-    det_json_text(json, "outcome", det_task_outcome_label(last->outcome));
-    if (last->has_exit_code)
-        det_json_signed(json, "exit_code", last->exit_code);
-    else
-        det_json_null(json, "exit_code");
-    put_number(json, "signal", last->signal);
+    put_outcome(json, last);
     det_json_close(json, '}');
 }
 
@@ -83,8 +66,8 @@ void up_write_task(struct det_json_writer *json, const struct det_task_info *inf
     det_json_number(json, "attempt", info->attempt);
     det_json_number(json, "failures", info->failures);
     det_json_number(json, "restarts", info->restarts);
-    put_time(json, "since", info->since);
-    put_time(json, "next_at", info->next_at);
+    up_write_time(json, "since", info->since);
+    up_write_time(json, "next_at", info->next_at);
     put_text(json, "reason", info->reason);
     put_number(json, "process", info->process);
     put_text(json, "waits_for", info->waits_for);
@@ -111,52 +94,102 @@ void up_write_group(struct det_json_writer *json, const struct det_task_group_in
     put_text(json, "reason", info->reason);
 }
 
-json_t *up_json_slot(const struct det_slot_info *info)
+static void put_unless(
+    struct det_json_writer *json, const char *key, bool is_unknown, uint64_t number)
 {
-    return json_pack(
-        "{s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:I, s:I, s:I}", "kind", "slot", "name",
-        cli_json_text(info->name), "state", info->state, "width", (json_int_t)info->width, "depth",
-        (json_int_t)info->depth, "depth_max", (json_int_t)info->depth_max, "owners",
-        (json_int_t)info->owner_count, "owner", number_or_null((int64_t)info->owner), "owner_name",
-        text_or_null(info->owner_name), "since", up_json_time(info->since), "started",
-        (json_int_t)info->started, "rejected", (json_int_t)info->rejected, "replaced",
-        (json_int_t)info->replaced);
+    if (is_unknown)
+        det_json_null(json, key);
+    else
+        det_json_number(json, key, number);
 }
 
-json_t *up_json_end(const struct det_task_end *end)
+void up_write_slot(struct det_json_writer *json, const struct det_slot_info *info, bool is_durable)
 {
-    return json_pack(
-        "{s:s, s:I, s:s, s:o, s:o, s:o, s:I, s:s}", "kind", "end", "id", (json_int_t)end->id,
-        "outcome", det_task_outcome_label(end->outcome), "exit_code", code_or_null(end), "signal",
-        number_or_null(end->signal), "reason", text_or_null(end->reason), "attempts",
-        (json_int_t)end->attempts, "rejection", det_rejection_label(end->rejection));
+    det_json_text(json, "kind", "slot");
+    det_json_text(json, "name", info->name);
+    det_json_text(json, "state", info->state);
+    det_json_number(json, "width", info->width);
+    det_json_number(json, "depth", info->depth);
+    put_unless(json, "depth_max", is_durable, info->depth_max);
+    det_json_number(json, "owners", info->owner_count);
+    put_number(json, "owner", (int64_t)info->owner);
+    put_text(json, "owner_name", info->owner_name);
+    up_write_time(json, "since", info->since);
+    put_unless(json, "started", is_durable, info->started);
+    put_unless(json, "rejected", is_durable, info->rejected);
+    put_unless(json, "replaced", is_durable, info->replaced);
+    det_json_bool(json, "durable", is_durable);
 }
 
-json_t *up_json_event(const struct det_task_event *event, uint64_t missed)
+void up_write_end(struct det_json_writer *json, const struct det_task_end *end)
 {
-    json_t *object = json_pack(
-        "{s:s, s:s, s:I}", "kind", "event", "event", det_task_event_label(event->kind), "missed",
-        (json_int_t)missed);
-    char text[DET_TASK_EVENT_LINE_MAX];
-    json_t *members;
-
-    det_task_event_json(event, text, sizeof text);
-    members = json_loads(text, 0, NULL);
-    if (!object || !members || json_object_del(members, "kind") < 0 ||
-        json_object_update(object, members) < 0) {
-        json_decref(object);
-        object = NULL;
-    }
-    json_decref(members);
-    return object;
+    det_json_text(json, "kind", "end");
+    det_json_number(json, "id", end->id);
+    put_outcome(json, end);
+    put_text(json, "reason", end->reason);
+    det_json_number(json, "attempts", end->attempts);
+    det_json_text(json, "rejection", det_rejection_label(end->rejection));
 }
 
-json_t *up_json_line(const struct up_line *line, uint64_t missed)
+/* The member only if it is not 0 or empty. */
+
+static void put_found(struct det_json_writer *json, const char *key, int64_t number)
 {
-    return json_pack(
-        "{s:s, s:o, s:o, s:s, s:o, s:b, s:I, s:I}", "kind", "line", "at", up_json_time(line->at),
-        "name", cli_json_text(line->name), "stream",
-        line->stream == DET_STREAM_ERROR ? "error" : "output", "text",
-        cli_json_text_n(line->text, line->size), "cut", line->is_cut, "dropped",
-        (json_int_t)line->dropped, "missed", (json_int_t)missed);
+    if (number)
+        det_json_signed(json, key, number);
+}
+
+static void put_word(struct det_json_writer *json, const char *key, const char *text, size_t most)
+{
+    size_t size = strnlen(text, most);
+
+    if (size)
+        det_json_bytes(json, key, text, size);
+}
+
+/* Same keys as det_task_event_json(). */
+static void write_event_members(struct det_json_writer *json, const struct det_task_event *event)
+{
+    put_found(json, "attempt", event->attempt);
+    put_found(json, "delay_ns", event->delay);
+    put_found(json, "timeout_ns", event->timeout);
+    put_found(json, "duration_ns", event->duration);
+    put_found(json, "count", (int64_t)event->count);
+    if (event->has_exit_code)
+        det_json_signed(json, "exit_code", event->exit_code);
+    put_found(json, "signal", event->signal);
+    if (event->outcome)
+        det_json_text(
+            json, "outcome", det_task_outcome_label((enum det_task_outcome)event->outcome));
+    if (event->rejection)
+        det_json_text(json, "rejection", det_rejection_label((enum det_rejection)event->rejection));
+    if (event->kind == DET_TASK_EVENT_BACKOFF_SCHEDULED)
+        det_json_text(
+            json, "source", event->source == DET_BACKOFF_AFTER_SUCCESS ? "success" : "failure");
+    put_word(json, "reason", event->reason, DET_TASK_REASON_MAX);
+}
+
+void up_write_event(
+    struct det_json_writer *json, const struct det_task_event *event, uint64_t missed)
+{
+    det_json_text(json, "kind", "event");
+    det_json_text(json, "event", det_task_event_label(event->kind));
+    det_json_number(json, "missed", missed);
+    det_json_number(json, "sequence", event->sequence);
+    det_json_time(json, "at", event->at);
+    put_found(json, "id", (int64_t)event->id);
+    put_word(json, "name", event->name, DET_TASK_NAME_MAX);
+    write_event_members(json, event);
+}
+
+void up_write_line(struct det_json_writer *json, const struct up_line *line, uint64_t missed)
+{
+    det_json_text(json, "kind", "line");
+    up_write_time(json, "at", line->at);
+    det_json_bytes(json, "name", line->name, strlen(line->name));
+    det_json_text(json, "stream", line->stream == DET_STREAM_ERROR ? "error" : "output");
+    det_json_bytes(json, "text", line->text, line->size);
+    det_json_bool(json, "cut", line->is_cut);
+    det_json_number(json, "dropped", line->dropped);
+    det_json_number(json, "missed", missed);
 }

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* task_orders.c - the verbs restart, stop and drain: for a task, a group, a slot, or for all. */
+/* task_orders.c - restarts, stops and drains a task, a group, a slot, or all tasks. */
 #include <string.h>
 
+#include "base/arena.h"
+#include "base/assert.h"
 #include "base/text.h"
-#include "daemon/verbs.h"
+#include "daemon/daemon.h"
+#include "daemon/project_internal.h"
+#include "daemon/slots.h"
 
 #define NEAR_MAX 512
 
-/* Whom an order is about. */
+/* The target of an order. */
 enum target { TARGET_TASK, TARGET_GROUP, TARGET_SLOT };
 
 struct search {
@@ -17,15 +21,15 @@ struct search {
     const char *name;
     enum target target;
     bool is_all, with_queued;
-    bool is_without_attempt; /* only those of which none runs that was not told to end */
-    bool is_without_held;    /* only those that are not held */
+    bool is_without_attempt; /* only tasks without a running attempt */
+    bool is_without_held;    /* only tasks that are not held */
     struct up_ids ids;
 };
 
-/* What to do with one task: 1, or 0: nothing to do, or an error. */
+/* Applies an order to one task. Returns 1, 0 if there is nothing to do, or an error. */
 typedef int order_fn(struct det_tasks *tasks, det_task_id id);
 
-static bool is_meant(const struct search *search, const struct det_task_info *info)
+static bool is_target(const struct search *search, const struct det_task_info *info)
 {
     if (search->is_all)
         return true;
@@ -33,7 +37,7 @@ static bool is_meant(const struct search *search, const struct det_task_info *in
     case TARGET_TASK:
         return strcmp(info->name, search->name) == 0;
     case TARGET_GROUP:
-        return up_is_in_group(search->up, info->group, search->name);
+        return up_is_in_group(up_project(search->up), info->group, search->name);
     case TARGET_SLOT:
         return info->slot && strcmp(info->slot, search->name) == 0 &&
                (search->with_queued || strcmp(info->state, "queued") != 0);
@@ -41,7 +45,7 @@ static bool is_meant(const struct search *search, const struct det_task_info *in
     return false;
 }
 
-static int collect(void *user, const struct det_task_info *info)
+static int collect_task(void *user, const struct det_task_info *info)
 {
     struct search *search = user;
 
@@ -49,81 +53,96 @@ static int collect(void *user, const struct det_task_info *info)
         return 0;
     if (search->is_without_held && strcmp(info->state, "held") == 0)
         return 0;
-    return is_meant(search, info) ? up_ids_add(search->up, &search->ids, info->id) : 0;
+    return is_target(search, info) ? up_ids_add(search->up, &search->ids, info->id) : 0;
 }
 
 static int search_ids(struct search *search)
 {
-    return det_tasks_each(search->up->tasks, collect, search);
+    return det_tasks_each(up_tasks_supervisor(search->up), collect_task, search);
 }
 
-/* Which names there are, for those that are not. */
-
+/* Finds a group that does not run. */
 struct names {
     const char *wanted;
     bool is_found;
 };
 
-static int see_slot(void *user, const struct det_slot_info *info)
-{
-    struct names *names = user;
+/* An order in progress. */
+struct order {
+    struct up *up;
+    struct up_request *request;
+    const char *name;
+    bool waits;
+};
 
-    names->is_found = names->is_found || strcmp(info->name, names->wanted) == 0;
+static void fail_order(struct order *order, int code)
+{
+    up_request_fail(order->request, code, "%s", det_error_text(code));
+}
+
+/* Names that the user may have meant. */
+struct near {
+    const char *names[NEAR_MAX];
+    size_t count;
+    struct det_arena arena; /* names of running tasks */
+};
+
+static void add_near(struct near *near, const char *name)
+{
+    if (name && near->count < NEAR_MAX)
+        near->names[near->count++] = name;
+}
+
+static int add_near_task(void *user, const struct det_task_info *info)
+{
+    struct near *near = user;
+
+    add_near(near, det_arena_copy(&near->arena, info->name));
     return 0;
 }
 
-int up_is_slot(struct up *up, const char *name)
+static void find_near(struct near *near, const struct up *up, bool has_slots)
 {
-    struct names names = { .wanted = name };
-    int r = det_slots_each(up->tasks, see_slot, &names);
+    const struct config *config = up_config(up);
 
-    return r < 0 ? r : names.is_found;
+    for (size_t i = 0; i < config->task_count; i++)
+        add_near(near, config->tasks[i].spec.name);
+    for (size_t i = 0; i < config->group_count; i++)
+        add_near(near, config->groups[i].spec.name);
+    for (size_t i = 0; has_slots && i < config->slot_count; i++)
+        add_near(near, config->slots[i].name);
+    /* Submitted tasks are not in the file. An error only costs the hint. */
+    (void)!det_tasks_each(up_tasks_supervisor(up), add_near_task, near);
 }
 
-static void fail_name(struct up *up, struct socket_call *call, const char *name, bool has_slots)
+static void fail_unknown_name(struct order *order, bool has_slots)
 {
-    const struct config *config = &up->file.config;
-    const char *names[NEAR_MAX];
-    size_t count = 0;
+    struct near near = { .count = 0 };
     int nearest;
 
-    for (size_t i = 0; i < config->task_count && count < NEAR_MAX; i++)
-        names[count++] = config->tasks[i].spec.name;
-    for (size_t i = 0; i < config->group_count && count < NEAR_MAX; i++)
-        names[count++] = config->groups[i].spec.name;
-    for (size_t i = 0; has_slots && i < config->slot_count && count < NEAR_MAX; i++)
-        names[count++] = config->slots[i].name;
-    nearest = det_text_nearest(name, names, count);
-    socket_call_fail(
-        call, DET_ERR_NOT_FOUND, "there is no task%s '%s'%s%s%s",
-        has_slots ? ", group or slot" : " or group", name, nearest >= 0 ? "; did you mean '" : "",
-        nearest >= 0 ? names[nearest] : "", nearest >= 0 ? "'?" : "");
+    det_arena_init(&near.arena, up_allocator(order->up));
+    find_near(&near, order->up, has_slots);
+    nearest = det_text_nearest(order->name, near.names, near.count);
+    up_request_fail(
+        order->request, DET_ERR_NOT_FOUND, "there is no task%s '%s'%s%s%s",
+        has_slots ? ", group or slot" : " or group", order->name,
+        nearest >= 0 ? "; did you mean '" : "", nearest >= 0 ? near.names[nearest] : "",
+        nearest >= 0 ? "'?" : "");
+    det_arena_deinit(&near.arena);
 }
 
-static void answer_done(struct socket_call *call, size_t count)
-{
-    socket_call_answer(call, json_pack("{s:s, s:I}", "kind", "done", "count", (json_int_t)count));
-}
-
-/* The orders, one after the other; those that had an effect are counted. */
-static size_t give(struct up *up, const struct up_ids *ids, order_fn *order)
+/* Applies the order to each task; returns how many it had an effect on. */
+static size_t apply_order(struct up *up, const struct up_ids *ids, order_fn *order)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < ids->count; i++)
-        count += order(up->tasks, ids->items[i]) == 1;
+        count += order(up_tasks_supervisor(up), ids->items[i]) == 1;
     return count;
 }
 
-struct order {
-    struct up *up;
-    struct socket_call *call;
-    const char *name;
-    bool shall_wait;
-};
-
-/* Finds those that are meant, gives the order and answers, now or when it has happened. */
-static void give_to(
+/* Finds the tasks, applies the order and answers, at once or when it is completed. */
+static void apply_to_found(
     struct order *order, struct search *search, order_fn *run, enum up_wait_kind kind)
 {
     struct up *up = order->up;
@@ -135,46 +154,31 @@ static void give_to(
     search->name = order->name;
     r = search_ids(search);
     if (r < 0)
-        socket_call_fail(order->call, r, "%s", det_error_text(r));
-    if (r == 0 && order->shall_wait)
-        wait = up_wait_open(up, order->call, kind, &search->ids, NULL);
-    if (r == 0 && (wait || !order->shall_wait)) {
-        count = give(up, &search->ids, run);
+        fail_order(order, r);
+    if (r == 0 && order->waits)
+        wait = up_wait_open(up, order->request, kind, &search->ids, NULL);
+    if (r == 0 && (wait || !order->waits)) {
+        count = apply_order(up, &search->ids, run);
         if (wait)
             up_wait_arm(wait, count);
         else
-            answer_done(order->call, count);
+            up_answer_done(order->request, count);
     }
     up_ids_deinit(up, &search->ids);
 }
 
-static const struct up_argument order_arguments[] = { { "name", UP_TEXT },
-                                                      { "wait", UP_BOOLEAN },
-                                                      { NULL, UP_TEXT } };
-
-static struct order order_of(
-    struct up *up, const struct socket_request *request, struct socket_call *call)
-{
-    return (struct order){
-        .up = up,
-        .call = call,
-        .name = up_argument_text(request, "name"),
-        .shall_wait = up_argument_is_set(request, "wait"),
-    };
-}
-
-/* All. */
+/* Orders to all tasks. */
 
 static int drain_each(struct up *up, size_t *ret)
 {
     struct search search = { .up = up, .is_all = true };
     int r;
 
-    for (size_t i = 0; i < up->file.config.task_count; i++)
-        *ret += up_known_forget(up, i);
+    for (size_t i = 0; i < up_config(up)->task_count; i++)
+        *ret += up_configured_forget(up, i);
     r = search_ids(&search);
     if (r == 0)
-        *ret += give(up, &search.ids, det_tasks_drain);
+        *ret += apply_order(up, &search.ids, det_tasks_drain);
     up_ids_deinit(up, &search.ids);
     return r;
 }
@@ -187,35 +191,35 @@ int up_drain_all(struct up *up)
     return r < 0 ? r : (int)count;
 }
 
-/* The answer of those who wait comes when the run is over, so they are kept before it begins. */
-static void order_all(struct order *order, bool shall_drain)
+/* The wait is opened first: it is answered when the run is over, which may be at once. */
+static void order_all(struct order *order, bool drain_wanted)
 {
     struct up *up = order->up;
-    struct det_tasks_counts counts = det_tasks_counts(up->tasks);
+    struct det_tasks_counts counts = det_tasks_counts(up_tasks_supervisor(up));
     struct up_wait *wait = NULL;
     int count = (int)(counts.registered + counts.queued);
 
-    if (order->shall_wait) {
-        wait = up_wait_open(up, order->call, UP_WAIT_ALL, NULL, NULL);
+    if (order->waits) {
+        wait = up_wait_open(up, order->request, UP_WAIT_ALL, NULL, NULL);
         if (!wait)
             return;
     }
-    if (shall_drain)
+    if (drain_wanted)
         count = up_drain(up);
-    else if (up->state < UP_STOPPING)
+    else if (!up_is_stopping(up))
         up_stop(up, "asked to stop");
     if (count < 0) {
         if (wait)
             up_wait_cancel(wait);
-        socket_call_fail(order->call, count, "%s", det_error_text(count));
+        fail_order(order, count);
     } else if (wait) {
         up_wait_arm(wait, (size_t)count);
     } else {
-        answer_done(order->call, (size_t)count);
+        up_answer_done(order->request, (size_t)count);
     }
 }
 
-/* Groups. */
+/* Orders to groups. */
 
 static int see_group(void *user, const struct det_task_group_info *info)
 {
@@ -226,11 +230,11 @@ static int see_group(void *user, const struct det_task_group_info *info)
     return 0;
 }
 
-/* Whether nothing of the group runs, so that no stop of it will be told. */
-static bool is_at_rest(struct up *up, const char *group)
+/* True if nothing of the group runs, so its stop will not be reported. */
+static bool is_stopped_group(struct up *up, const char *group)
 {
     struct names names = { .wanted = group };
-    int r = det_tasks_each_group(up->tasks, see_group, &names);
+    int r = det_tasks_each_group(up_tasks_supervisor(up), see_group, &names);
 
     return r == 0 && names.is_found;
 }
@@ -243,31 +247,31 @@ static void stop_group(struct order *order)
     size_t count;
     int r;
 
-    if (is_at_rest(up, order->name)) {
-        answer_done(order->call, 0);
+    if (is_stopped_group(up, order->name)) {
+        up_answer_done(order->request, 0);
         return;
     }
     r = search_ids(&search);
     count = search.ids.count;
     up_ids_deinit(up, &search.ids);
-    if (order->shall_wait && r == 0) {
-        wait = up_wait_open(up, order->call, UP_WAIT_GROUP, NULL, order->name);
+    if (order->waits && r == 0) {
+        wait = up_wait_open(up, order->request, UP_WAIT_GROUP, NULL, order->name);
         if (!wait)
             return;
     }
     if (r == 0)
-        r = det_tasks_group_cancel(up->tasks, order->name);
+        r = det_tasks_group_cancel(up_tasks_supervisor(up), order->name);
     if (wait)
         up_wait_arm(wait, count);
     else if (r < 0)
-        socket_call_fail(order->call, r, "%s", det_error_text(r));
+        fail_order(order, r);
     else
-        answer_done(order->call, count);
+        up_answer_done(order->request, count);
 }
 
-/* Tasks of the file. */
+/* Orders to tasks of the file. */
 
-/* Keeps the call until all that are meant have done what they were told. */
+/* Keeps the request until all tasks found have completed the order. */
 static void wait_for(
     struct order *order, struct search *search, enum up_wait_kind kind, size_t count)
 {
@@ -275,77 +279,80 @@ static void wait_for(
     int r = search_ids(search);
 
     if (r < 0)
-        socket_call_fail(order->call, r, "%s", det_error_text(r));
+        fail_order(order, r);
     else
-        wait = up_wait_open(order->up, order->call, kind, &search->ids, NULL);
+        wait = up_wait_open(order->up, order->request, kind, &search->ids, NULL);
     up_ids_deinit(order->up, &search->ids);
     if (wait)
         up_wait_arm(wait, count);
 }
 
-/* A task of the file is kept in its place when it is stopped, unless a slot is to be free of it. */
-static void hold_task(struct order *order, const struct up_known *known)
+/* Stops a task of the file and keeps it in the supervisor. Tasks with a slot are removed instead,
+ * to free the slot. */
+static void hold_task(struct order *order, const struct up_configured *known)
 {
     struct search search = { .up = order->up, .name = order->name, .target = TARGET_TASK };
-    int count = det_tasks_hold(order->up->tasks, known->id);
+    int count = det_tasks_hold(up_tasks_supervisor(order->up), known->id);
 
-    order->up->has_news = true;
+    up_check_again(order->up);
     search.is_without_held = true;
-    if (order->shall_wait)
+    if (order->waits)
         wait_for(order, &search, UP_WAIT_STOP, count == 1);
     else
-        answer_done(order->call, count == 1);
+        up_answer_done(order->request, count == 1);
 }
 
-/* Whether that was an order for a task of the file, and is answered. */
+/* Handles an order to a task of the file that is pending or can be held. True: it was answered. */
 static bool order_known(struct order *order, bool is_stop)
 {
-    int index = up_find_task(order->up, order->name);
-    const struct up_known *known = index < 0 ? NULL : &order->up->known[index];
+    int index = up_find_task(up_project(order->up), order->name);
+    const struct up_configured *known =
+        index < 0 ? NULL : &up_project(order->up)->configured[index];
 
     if (!known)
         return false;
     if (known->is_pending) {
-        answer_done(order->call, up_known_forget(order->up, (size_t)index));
+        up_answer_done(order->request, up_configured_forget(order->up, (size_t)index));
         return true;
     }
-    if (!is_stop || known->id == 0 || order->up->file.config.tasks[index].slot)
+    if (!is_stop || known->id == 0 || up_config(order->up)->tasks[index].slot)
         return false;
     hold_task(order, known);
     return true;
 }
 
-/* The verbs. */
+/* Orders to one task, group or slot. */
 
-/* Whether what the order names runs, waits or is queued: 1, 0, or an error, which was answered. */
-static int is_there(struct order *order)
+/* True if the supervisor has the task. An error was answered. */
+static int has_task(struct order *order)
 {
     struct search search = { .up = order->up, .name = order->name, .target = TARGET_TASK };
     int r = search_ids(&search);
-    bool is_there = search.ids.count > 0;
+    bool has_task = search.ids.count > 0;
 
     up_ids_deinit(order->up, &search.ids);
     if (r < 0)
-        socket_call_fail(order->call, r, "%s", det_error_text(r));
-    return r < 0 ? r : is_there;
+        fail_order(order, r);
+    return r < 0 ? r : has_task;
 }
 
-/* Tasks of the file that have ended begin their lives anew: the one of this name, or those of the
- * group. Returns how many, or an error. */
+/* Adds tasks of the file that have ended: the one of this name, or those of the group. Returns how
+ * many, or an error. */
 static int add_ended(struct order *order, struct det_error *reterr)
 {
-    const struct config *config = &order->up->file.config;
+    const struct config *config = up_config(order->up);
     int count = 0, r;
 
-    /* In the order in which they were first added: what a task depends on before it. */
+    /* Dependencies first. */
     for (size_t i = 0; i < config->task_count; i++) {
         size_t index = (size_t)(config->order[i] - config->tasks);
         const struct det_task_spec *spec = &config->order[i]->spec;
 
         if ((strcmp(spec->name, order->name) != 0 &&
-             !up_is_in_group(order->up, spec->group, order->name)) ||
-            !order->up->is_selected[index] || order->up->known[index].is_pending ||
-            order->up->known[index].id != 0)
+             !up_is_in_group(up_project(order->up), spec->group, order->name)) ||
+            !up_project(order->up)->is_selected[index] ||
+            up_project(order->up)->configured[index].is_pending ||
+            up_project(order->up)->configured[index].id != 0)
             continue;
         r = up_add_one(order->up, index, reterr);
         if (r < 0)
@@ -355,9 +362,9 @@ static int add_ended(struct order *order, struct det_error *reterr)
     return count;
 }
 
-/* Those that live are told to begin anew, and those that have ended are there again; whoever waits
- * is kept until all of them have begun. */
-static void restart(struct order *order, enum target target)
+/* Restarts running tasks and adds ended ones; a request that waits is kept until all have
+ * started. */
+static void restart_tasks(struct order *order, enum target target)
 {
     struct up *up = order->up;
     struct search search = { .up = up, .name = order->name, .target = target };
@@ -366,58 +373,50 @@ static void restart(struct order *order, enum target target)
     int added, r;
 
     r = search_ids(&search);
-    count = r == 0 ? give(up, &search.ids, det_tasks_restart) : 0;
+    count = r == 0 ? apply_order(up, &search.ids, det_tasks_restart) : 0;
     up_ids_deinit(up, &search.ids);
-    added = r < 0 ? r : up->state == UP_RUNNING ? add_ended(order, &error) : 0;
+    added = r < 0 ? r : up_is_running(up) ? add_ended(order, &error) : 0;
     if (added < 0) {
-        socket_call_fail(
-            order->call, added, "%s", *error.text ? error.text : det_error_text(added));
+        up_request_fail(
+            order->request, added, "%s", *error.text ? error.text : det_error_text(added));
         return;
     }
     count += (size_t)added;
-    if (!order->shall_wait) {
-        answer_done(order->call, count);
+    if (!order->waits) {
+        up_answer_done(order->request, count);
         return;
     }
     search.is_without_attempt = true;
     wait_for(order, &search, UP_WAIT_START, count);
 }
 
-void up_run_restart(void *context, const struct socket_request *request, struct socket_call *call)
+static void restart_one(struct order *order)
 {
-    struct order order = order_of(context, request, call);
-    struct up *up = context;
-    int there;
+    struct up *up = order->up;
+    int there = has_task(order);
 
-    if (!up_arguments_check(request, call, order_arguments))
-        return;
-    if (!order.name) {
-        socket_call_fail(call, DET_ERR_INVALID, "'restart' needs the argument 'name'");
-        return;
-    }
-    there = is_there(&order);
     if (there < 0)
         return;
-    if (there || up_find_task(up, order.name) >= 0) {
-        restart(&order, TARGET_TASK);
-    } else if (up_find_group(up, order.name)) {
-        (void)!det_tasks_group_start(up->tasks, order.name);
-        restart(&order, TARGET_GROUP);
+    if (there || up_find_task(up_project(up), order->name) >= 0) {
+        restart_tasks(order, TARGET_TASK);
+    } else if (up_find_group(up_project(up), order->name)) {
+        (void)!det_tasks_group_start(up_tasks_supervisor(up), order->name);
+        restart_tasks(order, TARGET_GROUP);
     } else {
-        fail_name(up, call, order.name, false);
+        fail_unknown_name(order, false);
     }
 }
 
-/* The owners of a slot, and its queue too. */
-static void order_slot(struct order *order, bool shall_purge, order_fn *run)
+/* Applies the order to the owners of a slot, and to its queue if it is purged. */
+static void order_slot(struct order *order, bool purge_wanted, order_fn *run)
 {
-    struct search search = { .target = TARGET_SLOT, .with_queued = shall_purge };
+    struct search search = { .target = TARGET_SLOT, .with_queued = purge_wanted };
 
-    give_to(order, &search, run, UP_WAIT_END);
+    apply_to_found(order, &search, run, UP_WAIT_END);
 }
 
-/* A task, or else a group, or else a slot; to purge, there must be a slot. */
-static void order_one(struct order *order, bool shall_purge, order_fn *run)
+/* Finds a task, else a group, else a slot; to purge, it must be a slot. */
+static void order_one(struct order *order, bool purge_wanted, order_fn *run)
 {
     struct search search = { .target = TARGET_TASK };
     struct up *up = order->up;
@@ -425,58 +424,52 @@ static void order_one(struct order *order, bool shall_purge, order_fn *run)
     int is_slot = up_is_slot(up, order->name), there;
 
     if (is_slot < 0) {
-        socket_call_fail(order->call, is_slot, "%s", det_error_text(is_slot));
+        fail_order(order, is_slot);
         return;
     }
-    if (!shall_purge && order_known(order, is_stop))
+    if (!purge_wanted && order_known(order, is_stop))
         return;
-    there = shall_purge ? 0 : is_there(order);
+    there = purge_wanted ? 0 : has_task(order);
     if (there < 0)
         return;
     if (there) {
-        give_to(order, &search, run, UP_WAIT_END);
-    } else if (!shall_purge && up_find_group(up, order->name)) {
+        apply_to_found(order, &search, run, UP_WAIT_END);
+    } else if (!purge_wanted && up_find_group(up_project(up), order->name)) {
         search.target = TARGET_GROUP;
         if (is_stop)
             stop_group(order);
         else
-            give_to(order, &search, run, UP_WAIT_END);
+            apply_to_found(order, &search, run, UP_WAIT_END);
     } else if (is_slot) {
-        order_slot(order, shall_purge || !is_stop, run);
-    } else if (up_find_task(up, order->name) >= 0) {
-        answer_done(order->call, 0);
+        order_slot(order, purge_wanted || !is_stop, run);
+    } else if (up_find_task(up_project(up), order->name) >= 0) {
+        up_answer_done(order->request, 0);
     } else {
-        fail_name(up, order->call, order->name, true);
+        fail_unknown_name(order, true);
     }
 }
 
-void up_run_stop(void *context, const struct socket_request *request, struct socket_call *call)
+void up_give_order(struct up *up, struct up_request *request, const struct up_order *given)
 {
-    static const struct up_argument table[] = {
-        { "name", UP_TEXT }, { "wait", UP_BOOLEAN }, { "purge", UP_BOOLEAN }, { NULL, UP_TEXT }
+    struct order order = {
+        .up = up, .request = request, .name = given->name, .waits = given->waits
     };
-    struct order order = order_of(context, request, call);
-    bool shall_purge = up_argument_is_set(request, "purge");
 
-    if (!up_arguments_check(request, call, table))
+    det_assert(given->name || (given->kind != UP_ORDER_RESTART && !given->purges));
+    if (!given->name) {
+        order_all(&order, given->kind == UP_ORDER_DRAIN);
         return;
-    if (order.name)
-        order_one(&order, shall_purge, det_tasks_remove);
-    else if (shall_purge)
-        socket_call_fail(call, DET_ERR_INVALID, "'purge' needs the name of a slot");
-    else
-        order_all(&order, false);
-}
-
-/* An attempt that runs comes to its end; what waits ends at once. */
-void up_run_drain(void *context, const struct socket_request *request, struct socket_call *call)
-{
-    struct order order = order_of(context, request, call);
-
-    if (!up_arguments_check(request, call, order_arguments))
+    }
+    switch (given->kind) {
+    case UP_ORDER_RESTART:
+        restart_one(&order);
         return;
-    if (order.name)
+    case UP_ORDER_STOP:
+        order_one(&order, given->purges, det_tasks_remove);
+        return;
+    case UP_ORDER_DRAIN:
+        /* A running attempt finishes; a waiting task ends at once. */
         order_one(&order, false, det_tasks_drain);
-    else
-        order_all(&order, true);
+        return;
+    }
 }

@@ -1,76 +1,44 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* task_selection.c - which tasks of the file run: all, or those that were named and whatever they
- * depend on. */
+/* task_selection.c - selects the tasks that run: all, or the named ones and their dependencies. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/text.h"
 #include "daemon/daemon.h"
+#include "daemon/project_internal.h"
 
 #define NEAR_MAX 512
 
-int up_find_task(const struct up *up, const char *name)
+static void select_task(struct up_project *project, size_t index)
 {
-    const struct config *config = &up->file.config;
-
-    for (size_t i = 0; i < config->task_count; i++) {
-        if (strcmp(config->tasks[i].spec.name, name) == 0)
-            return (int)i;
-    }
-    return -1;
+    project->selected_count += !project->is_selected[index];
+    project->is_selected[index] = true;
 }
 
-const struct config_group *up_find_group(const struct up *up, const char *name)
+/* Selects the task of this name, or all of the group. False: neither exists. */
+static bool select_name(struct up_project *project, const char *name)
 {
-    const struct config *config = &up->file.config;
-
-    for (size_t i = 0; i < config->group_count; i++) {
-        if (strcmp(config->groups[i].spec.name, name) == 0)
-            return &config->groups[i];
-    }
-    return NULL;
-}
-
-bool up_is_in_group(const struct up *up, const char *group, const char *name)
-{
-    while (group && strcmp(group, name) != 0) {
-        const struct config_group *found = up_find_group(up, group);
-
-        group = found ? found->spec.parent : NULL;
-    }
-    return group != NULL;
-}
-
-static void select_task(struct up *up, size_t index)
-{
-    up->selected_count += !up->is_selected[index];
-    up->is_selected[index] = true;
-}
-
-/* The task of this name, or all of the group. False: there is neither. */
-static bool select_name(struct up *up, const char *name)
-{
-    const struct config *config = &up->file.config;
-    int index = up_find_task(up, name);
+    const struct config *config = &project->file.config;
+    int index = up_find_task(project, name);
 
     if (index >= 0) {
-        select_task(up, (size_t)index);
+        select_task(project, (size_t)index);
         return true;
     }
-    if (!up_find_group(up, name))
+    if (!up_find_group(project, name))
         return false;
     for (size_t i = 0; i < config->task_count; i++) {
-        if (up_is_in_group(up, config->tasks[i].spec.group, name))
-            select_task(up, i);
+        if (up_is_in_group(project, config->tasks[i].spec.group, name))
+            select_task(project, i);
     }
     return true;
 }
 
-static int complain(struct up *up, const char *name)
+static int report_name(struct cli *cli, const struct up_project *project, const char *name)
 {
-    const struct config *config = &up->file.config;
+    const struct config *config = &project->file.config;
     const char *names[NEAR_MAX];
     size_t count = 0;
     int nearest;
@@ -81,26 +49,26 @@ static int complain(struct up *up, const char *name)
         names[count++] = config->groups[i].spec.name;
     nearest = det_text_nearest(name, names, count);
     if (nearest < 0)
-        cli_complain(up->cli, "%s has no task or group '%s'", up->file.path, name);
+        cli_report_error(cli, "%s has no task or group '%s'", project->file.path, name);
     else
-        cli_complain(
-            up->cli, "%s has no task or group '%s'; did you mean '%s'?", up->file.path, name,
+        cli_report_error(
+            cli, "%s has no task or group '%s'; did you mean '%s'?", project->file.path, name,
             names[nearest]);
     return CLI_NOT_FOUND;
 }
 
-/* Backwards through the order, in which what a task depends on stands before it: once is enough. */
-static void select_dependencies(struct up *up)
+/* Visits the tasks in reverse order, dependents first: one pass is enough. */
+static void select_dependencies(struct up_project *project)
 {
-    const struct config *config = &up->file.config;
+    const struct config *config = &project->file.config;
 
     for (size_t i = config->task_count; i-- > 0;) {
         const struct config_task *task = config->order[i];
 
-        if (!up->is_selected[task - config->tasks])
+        if (!project->is_selected[task - config->tasks])
             continue;
         for (size_t j = 0; j < task->spec.depends_on_count; j++)
-            (void)select_name(up, task->spec.depends_on[j].name);
+            (void)select_name(project, task->spec.depends_on[j].name);
     }
 }
 
@@ -113,33 +81,34 @@ static bool has_served(const struct config *config)
     return false;
 }
 
-int up_select(struct up *up)
+int up_select(struct cli *cli, const struct up_options *options, struct up_project *project)
 {
-    const struct config *config = &up->file.config;
-    const struct up_options *options = up->options;
+    const struct config *config = &project->file.config;
 
-    up->serves_machines = options->name_count == 0 && has_served(config);
-    if (config->task_count == 0 && !up->serves_machines && !config_has_durable(config) &&
+    project->serves_machines = options->name_count == 0 && has_served(config);
+    if (config->task_count == 0 && !project->serves_machines && !config_has_durable(config) &&
         !config->workers.node) {
-        cli_complain(
-            up->cli,
-            "%s has no tasks to run, no workers, no durable slot, and no machine that says "
-            "'effects' to be "
-            "served",
-            up->file.path);
+        cli_report_error(
+            cli,
+            "%s has no tasks to run, no workers, no durable slot, and no machine with "
+            "'effects' to serve%s",
+            project->file.path,
+            config->machine_count > 0 ? "; to serve a machine without effects, write: effects: {}"
+                                      : "");
         return CLI_USAGE;
     }
-    /* One more than there may be: none is no lack of memory. */
-    up->is_selected = DET_NEW_ARRAY(up->cli->allocator, config->task_count + 1, bool);
-    up->known = DET_NEW_ARRAY(up->cli->allocator, config->task_count + 1, struct up_known);
-    if (!up->is_selected || !up->known)
-        return cli_no_memory(up->cli);
+    /* One more than needed: an empty array would look like a lack of memory. */
+    project->is_selected = DET_NEW_ARRAY(cli->allocator, config->task_count + 1, bool);
+    project->configured =
+        DET_NEW_ARRAY(cli->allocator, config->task_count + 1, struct up_configured);
+    if (!project->is_selected || !project->configured)
+        return cli_no_memory(cli);
     for (size_t i = 0; i < options->name_count; i++) {
-        if (!select_name(up, options->names[i]))
-            return complain(up, options->names[i]);
+        if (!select_name(project, options->names[i]))
+            return report_name(cli, project, options->names[i]);
     }
     for (size_t i = 0; i < config->task_count && options->name_count == 0; i++)
-        select_task(up, i);
-    select_dependencies(up);
+        select_task(project, i);
+    select_dependencies(project);
     return CLI_OK;
 }

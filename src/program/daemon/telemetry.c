@@ -12,23 +12,23 @@
 
 #define FLUSH_SPAN (2 * DET_SECOND)
 
-/* What the runtime tells, on its threads. */
+/* Reports of the runtime, on its threads. */
 
-static struct up_observe *of(void *observer)
+static struct up_observe *observe_of(void *observer)
 {
     const struct up_machines *machines = observer;
 
-    return machines->up->observe;
+    return up_observe(machines->up);
 }
 
 static void on_commit(void *observer, const struct det_commit_figures *figures)
 {
-    det_monitor_commit(of(observer)->monitor, figures);
+    det_monitor_commit(observe_of(observer)->monitor, figures);
 }
 
 static void on_attempt(void *observer, const struct det_attempt_figures *figures)
 {
-    struct up_observe *observe = of(observer);
+    struct up_observe *observe = observe_of(observer);
 
     det_monitor_attempt(observe->monitor, figures);
     if (observe->tracer)
@@ -37,18 +37,18 @@ static void on_attempt(void *observer, const struct det_attempt_figures *figures
 
 static void on_timeout(void *observer, const struct det_machine *machine, det_time late)
 {
-    det_monitor_timeout(of(observer)->monitor, machine, late);
+    det_monitor_timeout(observe_of(observer)->monitor, machine, late);
 }
 
 static void on_unhandled(
     void *observer, const struct det_machine *machine, unsigned state, unsigned event)
 {
-    det_monitor_unhandled(of(observer)->monitor, machine, state, event);
+    det_monitor_unhandled(observe_of(observer)->monitor, machine, state, event);
 }
 
 static bool on_fire(void *observer, struct det_trace_context *ret)
 {
-    struct det_tracer *tracer = of(observer)->tracer;
+    struct det_tracer *tracer = observe_of(observer)->tracer;
 
     if (tracer)
         det_episode_fire(tracer, ret);
@@ -64,14 +64,14 @@ void up_observe_note(struct up_observe *observe, const struct det_note *note)
         det_episode_commit(observe->tracer, note->trace, note);
 }
 
-void up_observe_trouble(struct up_observe *observe, const struct det_incident *trouble)
+void up_observe_incident(struct up_observe *observe, const struct det_incident *incident)
 {
-    det_monitor_trouble(observe->monitor, trouble);
+    det_monitor_incident(observe->monitor, incident);
 }
 
 /* Opening and closing. */
 
-/* A sentence on its way from the thread of the exporter to the loop. */
+/* A message from the exporter's thread to the loop. */
 struct note {
     struct det_post post;
     struct up *up;
@@ -83,26 +83,26 @@ static void print_note(void *argument)
     struct note *note = argument;
 
     up_note_failure(note->up, UP_NAME, "%s", note->text);
-    DET_DELETE(note->up->output.outer->allocator, note);
+    DET_DELETE(up_allocator(note->up), note);
 }
 
-static void tell(void *user, const char *text)
+static void report_text(void *user, const char *text)
 {
     struct up_observe *observe = user;
-    struct note *note = DET_NEW(observe->up->output.outer->allocator, struct note);
+    struct note *note = DET_NEW(up_allocator(observe->up), struct note);
 
     if (!note)
         return;
     note->post = (struct det_post){ .run = print_note, .argument = note };
     note->up = observe->up;
     (void)det_text_copy(note->text, sizeof note->text, text);
-    det_loop_post(observe->up->loop, &note->post);
+    det_loop_post(up_loop(observe->up), &note->post);
 }
 
 static int open_traces(struct up_observe *observe)
 {
-    const struct config_traces *config = &observe->up->file.config.traces;
-    const struct det_allocator *allocator = observe->up->output.outer->allocator;
+    const struct config_traces *config = &up_config(observe->up)->traces;
+    const struct det_allocator *allocator = up_allocator(observe->up);
     const struct det_tracer_options tracer = {
         .allocator = allocator,
         .metrics = observe->metrics,
@@ -115,7 +115,7 @@ static int open_traces(struct up_observe *observe)
         .headers = config->headers.items,
         .header_count = config->headers.count,
         .resource = { .service_name = "detent", .service_version = det_version() },
-        .tell = tell,
+        .report = report_text,
         .user = observe,
     };
     struct otlp_options options = otlp;
@@ -130,13 +130,13 @@ static int open_traces(struct up_observe *observe)
 
 int up_observe_open(struct up *up, struct det_error *reterr)
 {
-    const struct det_allocator *allocator = up->output.outer->allocator;
+    const struct det_allocator *allocator = up_allocator(up);
     struct up_observe *observe = DET_NEW(allocator, struct up_observe);
     int r = DET_ERR_NO_MEMORY;
 
     if (observe) {
         observe->up = up;
-        up->observe = observe;
+        up_set_observe(up, observe);
         r = det_metrics_open(
             &(struct det_metrics_options){ .allocator = allocator }, &observe->metrics);
     }
@@ -149,17 +149,16 @@ int up_observe_open(struct up *up, struct det_error *reterr)
 
 void up_observe_close(struct up *up)
 {
-    struct up_observe *observe = up->observe;
+    struct up_observe *observe = up_observe(up);
 
     if (!observe)
         return;
-    otlp_close(
-        observe->otlp, det_world_now(up->output.outer->world, DET_CLOCK_MONOTONIC) + FLUSH_SPAN);
-    if (up->loop)
-        (void)det_loop_turn(up->loop, 0); /* What it had to tell. */
+    otlp_close(observe->otlp, det_world_now(up_world(up), DET_CLOCK_MONOTONIC) + FLUSH_SPAN);
+    if (up_loop(up))
+        (void)det_loop_turn(up_loop(up), 0); /* Its last messages. */
     det_tracer_close(observe->tracer);
     det_monitor_close(observe->monitor);
     det_metrics_close(observe->metrics);
-    DET_DELETE(up->output.outer->allocator, observe);
-    up->observe = NULL;
+    DET_DELETE(up_allocator(up), observe);
+    up_set_observe(up, NULL);
 }

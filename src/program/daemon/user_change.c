@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* user_change.c - becoming another user for good: groups, group, user, in this order; and keeping
- * others of that user out of our memory. */
+/* user_change.c - changes the user permanently: supplementary groups, group, user, in this order;
+ * and protects our memory from other processes of that user. */
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "daemon/serve.h"
+#include "daemon/host.h"
 
-static const struct passwd *find(const char *name)
+static const struct passwd *find_entry(const char *name)
 {
     uint64_t number;
 
@@ -28,7 +28,7 @@ static const struct passwd *find(const char *name)
 
 int serve_find_user(const char *name, uid_t *ret)
 {
-    const struct passwd *entry = find(name);
+    const struct passwd *entry = find_entry(name);
 
     if (!entry)
         return DET_ERR_NOT_FOUND;
@@ -36,8 +36,8 @@ int serve_find_user(const char *name, uid_t *ret)
     return 0;
 }
 
-/* Programs that are started later look there. */
-static int tell_environment(const struct passwd *entry)
+/* For programs that are started later. */
+static int set_environment(const struct passwd *entry)
 {
     /* NOLINTBEGIN(concurrency-mt-unsafe): there are no threads yet */
     return setenv("HOME", entry->pw_dir, 1) < 0 || setenv("USER", entry->pw_name, 1) < 0 ||
@@ -49,7 +49,7 @@ static int tell_environment(const struct passwd *entry)
 
 int serve_become(const char *name, struct det_error *reterr)
 {
-    const struct passwd *entry = find(name);
+    const struct passwd *entry = find_entry(name);
     char text[128];
 
     if (!entry)
@@ -57,18 +57,18 @@ int serve_become(const char *name, struct det_error *reterr)
     if (entry->pw_uid == geteuid() && entry->pw_uid == getuid())
         return 0;
     if (initgroups(entry->pw_name, entry->pw_gid) < 0 || setgid(entry->pw_gid) < 0 ||
-        setuid(entry->pw_uid) < 0 || tell_environment(entry) < 0)
+        setuid(entry->pw_uid) < 0 || set_environment(entry) < 0)
         return det_error_set(
-            reterr, DET_ERR_REFUSED, "cannot become user '%.100s': %s", name,
+            reterr, DET_ERR_REFUSED, "cannot change to user '%.100s': %s", name,
             strerror_r(errno, text, sizeof text));
     if (entry->pw_uid != 0 && setuid(0) == 0)
-        return det_error_set(reterr, DET_ERR_REFUSED, "the rights of root do not go away");
+        return det_error_set(reterr, DET_ERR_REFUSED, "root privileges could not be dropped");
     return 0;
 }
 
 void serve_hide(void)
 {
-    /* A process is always let at its own /proc/self, and its children begin anew when they run a
-     * program. */
+    /* A process can always read its own /proc/self. Children become dumpable again when they
+     * execute a program. */
     (void)prctl(PR_SET_DUMPABLE, 0);
 }

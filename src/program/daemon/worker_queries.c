@@ -1,51 +1,54 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_queries.c - looking at workers, and orders to them: on the loop, answered
- * at once. */
+/* worker_queries.c - reading workers on the loop, answered at once. */
+#include "daemon/worker_queries.h"
+
 #include <detent/tool/workers.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "daemon/daemon.h"
 #include "daemon/task_json.h"
-#include "daemon/verbs.h"
-#include "daemon/workers.h"
+#include "daemon/workers_internal.h"
+#include "json/reader.h"
 
-/* Whom it is about. */
+/* Finding a worker. */
 
-struct up_workers *up_workers_of(struct up *up, struct socket_call *call)
+struct up_workers *up_workers_asked(struct up *up, struct up_request *request)
 {
-    if (!up->workers || !up->workers->workers)
-        socket_call_fail(
-            call, DET_ERR_UNSUPPORTED,
-            "this detent up has no workers; a section 'workers' of " CONFIG_FILE_NAME " has them");
-    else if (up->state >= UP_STOPPING)
-        socket_call_fail(call, DET_ERR_CLOSED, CLI_SHUTDOWN);
+    if (!up_has_workers(up))
+        up_request_fail(
+            request, DET_ERR_UNSUPPORTED,
+            "this detent up has no workers; add a section 'workers' to " CONFIG_FILE_NAME);
+    else if (up_is_stopping(up))
+        up_request_fail(request, DET_ERR_CLOSED, CLI_SHUTDOWN);
     else
-        return up->workers;
+        return up_workers(up);
     return NULL;
 }
 
 bool up_workers_resolve(
-    struct up_workers *workers, const char *id, char target[DET_WORKER_PATH_MAX + 1])
+    const struct up_workers *workers, const char *id, char target[DET_WORKER_PATH_MAX + 1])
 {
     const size_t size = DET_WORKER_PATH_MAX + 1;
     size_t root = strlen(workers->name);
     struct det_worker_status status;
 
     if (det_text_copy(target, size, id) &&
-        det_workers_get(workers->workers, target, &status, NULL, NULL) == 0)
+        det_workers_get(workers->supervisor, target, NULL, &status, NULL, NULL) == 0)
         return true;
     if (strncmp(id, workers->name, root) == 0 && (id[root] == '/' || !id[root]))
         return false;
     return (size_t)snprintf(target, size, "%s/%s", workers->name, id) < size &&
-           det_workers_get(workers->workers, target, &status, NULL, NULL) == 0;
+           det_workers_get(workers->supervisor, target, NULL, &status, NULL, NULL) == 0;
 }
 
 struct near {
     struct det_arena *arena;
-    size_t skip; /* of each id: the root, which was not said */
+    size_t skip; /* bytes of each id: the root, if the client left it out */
     const char **ids;
     size_t count, room;
 };
@@ -63,9 +66,9 @@ static int add_id(void *user, const struct det_worker_status *status)
 }
 
 #define NEAR_MAX 1000
-static void fail_unknown(struct up_workers *workers, struct socket_call *call, const char *id)
+static void fail_unknown(
+    const struct up_workers *workers, struct up_request *request, const char *id)
 {
-    const struct det_allocator *allocator = workers->up->output.outer->allocator;
     const char *ids[NEAR_MAX];
     struct det_arena arena;
     struct near near = { .arena = &arena, .ids = ids, .room = NEAR_MAX };
@@ -74,38 +77,34 @@ static void fail_unknown(struct up_workers *workers, struct socket_call *call, c
 
     if (strncmp(id, workers->name, root) != 0)
         near.skip = root + 1;
-    det_arena_init(&arena, allocator);
-    (void)!det_workers_each(workers->workers, add_id, &near);
+    det_arena_init(&arena, up_allocator(workers->up));
+    (void)!det_workers_each(workers->supervisor, add_id, &near);
     nearest = det_text_nearest(id, ids, near.count);
     if (nearest >= 0)
-        socket_call_fail(
-            call, DET_ERR_NOT_FOUND, "there is no worker '%.200s'; did you mean '%s'?", id,
+        up_request_fail(
+            request, DET_ERR_NOT_FOUND, "there is no worker '%.200s'; did you mean '%s'?", id,
             ids[nearest]);
     else
-        socket_call_fail(
-            call, DET_ERR_NOT_FOUND, "there is no worker '%.200s'; 'detent workers' lists them",
+        up_request_fail(
+            request, DET_ERR_NOT_FOUND, "there is no worker '%.200s'; 'detent workers' lists them",
             id);
     det_arena_deinit(&arena);
 }
 
-bool up_workers_take_id(
-    struct up_workers *workers, const struct socket_request *request, struct socket_call *call,
+bool up_workers_find(
+    const struct up_workers *workers, struct up_request *request, const char *id,
     char target[DET_WORKER_PATH_MAX + 1])
 {
-    const char *id = up_argument_text(request, "id");
+    bool is_there = up_workers_resolve(workers, id, target);
 
-    if (!id)
-        socket_call_fail(call, DET_ERR_INVALID, "'%s' needs 'id'", request->verb);
-    else if (!up_workers_resolve(workers, id, target))
-        fail_unknown(workers, call, id);
-    else
-        return true;
-    return false;
+    if (!is_there)
+        fail_unknown(workers, request, id);
+    return is_there;
 }
 
-/* Looking. */
+/* Members of the object of a worker. */
 
-static const char *freshness_word(enum det_freshness freshness)
+static const char *freshness_name(enum det_freshness freshness)
 {
     switch (freshness) {
     case DET_FRESHNESS_UNKNOWN:
@@ -120,70 +119,72 @@ static const char *freshness_word(enum det_freshness freshness)
     return "unknown";
 }
 
-static json_t *counts_of(const struct det_worker_counts *counts)
+static void write_counts(struct det_json_writer *json, const struct det_worker_counts *counts)
 {
-    return json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "transitions", (json_int_t)counts->transitions,
-        "observations", (json_int_t)counts->observations, "startups", (json_int_t)counts->startups,
-        "collector_restarts", (json_int_t)counts->collector_restarts, "restarts",
-        (json_int_t)counts->restarts, "actions_done", (json_int_t)counts->actions_done,
-        "actions_failed", (json_int_t)counts->actions_failed, "failures",
-        (json_int_t)counts->failures);
-}
-
-/* Null of the root. */
-static json_t *parent_of(const char *id)
-{
-    const char *slash = strrchr(id, '/');
-
-    return slash ? json_stringn(id, (size_t)(slash - id)) : json_null();
-}
-
-static json_t *status_of(const struct det_worker_status *status)
-{
-    return json_pack(
-        "{s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o, s:o, s:I, s:I, s:b, "
-        "s:b, s:b, s:b, s:b, s:b, s:o}",
-        "kind", "worker", "id", status->id, "parent", parent_of(status->id), "path", status->path,
-        "name", status->name, "worker_kind", status->kind, "state", status->state, "phase",
-        det_phase_name(status->phase), "life", status->life, "reason",
-        cli_json_text(status->reason), "degraded_by",
-        *status->degraded_by ? cli_json_text(status->degraded_by) : json_null(), "freshness",
-        freshness_word(status->freshness), "since", up_json_time(status->since), "observed_at",
-        up_json_time(status->observed), "depth", (json_int_t)status->depth, "children",
-        (json_int_t)status->child_count, "stop_wanted", status->stop_wanted, "shutdown_wanted",
-        status->shutdown_wanted, "disabled", status->is_disabled, "circuit_open",
-        status->is_circuit_open, "action_pending", status->is_action_pending, "by_hand",
-        status->is_dynamic, "counts", counts_of(&status->counts));
-}
-
-void up_write_workers_figures(struct up *up, struct det_json_writer *json, const char *key)
-{
-    struct det_workers_summary summary = { 0 };
-
-    if (!up_workers_are_over(up))
-        det_workers_summary(up->workers->workers, &summary);
-    det_json_open(json, key, '{');
-    det_json_number(json, "count", summary.workers);
-    det_json_number(json, "stale", summary.stale);
-    det_json_number(json, "circuits_open", summary.circuits_open);
-    det_json_number(json, "hung", summary.hung);
-    for (size_t i = 0; i < sizeof summary.by_phase / sizeof *summary.by_phase; i++)
-        det_json_number(json, det_phase_name((enum det_phase)i), summary.by_phase[i]);
+    det_json_open(json, "counts", '{');
+    det_json_number(json, "transitions", counts->transitions);
+    det_json_number(json, "observations", counts->observations);
+    det_json_number(json, "startups", counts->startups);
+    det_json_number(json, "collector_restarts", counts->collector_restarts);
+    det_json_number(json, "restarts", counts->restarts);
+    det_json_number(json, "actions_done", counts->actions_done);
+    det_json_number(json, "actions_failed", counts->actions_failed);
+    det_json_number(json, "failures", counts->failures);
     det_json_close(json, '}');
 }
 
-/* Which of them are wanted; a page of them, if there is a limit. */
+/* Null for the root. */
+static void write_parent(struct det_json_writer *json, const char *id)
+{
+    const char *slash = strrchr(id, '/');
+
+    if (slash)
+        det_json_bytes(json, "parent", id, (size_t)(slash - id));
+    else
+        det_json_null(json, "parent");
+}
+
+static void write_status(struct det_json_writer *json, const struct det_worker_status *status)
+{
+    det_json_text(json, "kind", "worker");
+    det_json_text(json, "id", status->id);
+    write_parent(json, status->id);
+    det_json_text(json, "path", status->path);
+    det_json_text(json, "name", status->name);
+    det_json_text(json, "worker_kind", status->kind);
+    det_json_text(json, "state", status->state);
+    det_json_text(json, "phase", det_phase_name(status->phase));
+    det_json_text(json, "life", status->life);
+    det_json_text(json, "reason", status->reason);
+    det_json_text(json, "degraded_by", *status->degraded_by ? status->degraded_by : NULL);
+    det_json_text(json, "freshness", freshness_name(status->freshness));
+    up_write_time(json, "since", status->since);
+    up_write_time(json, "observed_at", status->observed);
+    det_json_number(json, "depth", status->depth);
+    det_json_number(json, "children", status->child_count);
+    det_json_bool(json, "stop_wanted", status->stop_wanted);
+    det_json_bool(json, "shutdown_wanted", status->shutdown_wanted);
+    det_json_bool(json, "disabled", status->is_disabled);
+    det_json_bool(json, "circuit_open", status->is_circuit_open);
+    det_json_bool(json, "action_pending", status->is_action_pending);
+    det_json_bool(json, "by_hand", status->is_dynamic);
+    write_counts(json, &status->counts);
+}
+
+/* Copies the members of an object that the supervisor has written, which has at least one. */
+static void write_members(struct det_json_writer *json, const char *object, size_t size)
+{
+    det_json_raw(json, NULL, object + 1, size - 2);
+}
+
+/* A page of workers. */
+
 struct listing {
-    struct socket_call *call;
-    const char *below, *phase, *kind; /* NULL: any */
-    const char *after;                /* its last id; NULL: from the first */
-    bool has_unwell, is_unwell;
-    bool is_begun;         /* `after` was met, or there is none */
-    uint64_t skip;         /* or, as that has gone, so many that fit are passed over */
-    uint64_t limit;        /* 0: all */
-    uint64_t passed, sent; /* those that fit */
-    bool has_more;
+    struct up_worker_page *page;
+    struct det_json_writer *json;
+    const char *below, *after; /* as in the page, but complete and existing ids */
+    size_t count;              /* workers in the page */
+    bool has_begun;            /* `after` was found, or nothing is skipped */
 };
 
 static bool is_below(const char *id, const char *top)
@@ -193,174 +194,190 @@ static bool is_below(const char *id, const char *top)
     return strncmp(id, top, size) == 0 && (!id[size] || id[size] == '/');
 }
 
-static bool fits(const struct listing *listing, const struct det_worker_status *status)
+static bool matches_page(const struct listing *listing, const struct det_worker_status *status)
 {
+    const struct up_worker_page *page = listing->page;
+
     return (!listing->below || is_below(status->id, listing->below)) &&
-           (!listing->phase || strcmp(listing->phase, det_phase_name(status->phase)) == 0) &&
-           (!listing->kind || strcmp(listing->kind, status->kind) == 0) &&
-           (!listing->has_unwell || listing->is_unwell == up_workers_is_unwell(status));
+           (!page->has_phase || page->phase == status->phase) &&
+           (!page->kind || strcmp(page->kind, status->kind) == 0) &&
+           (!page->has_unwell || page->is_unwell == up_workers_is_unwell(status));
 }
 
-static int send_status(void *user, const struct det_worker_status *status)
+static bool is_full(const struct listing *listing)
+{
+    return listing->count >= listing->page->limit ||
+           listing->json->text.size >= listing->page->size_max;
+}
+
+static int add_to_page(void *user, const struct det_worker_status *status)
 {
     struct listing *listing = user;
-    bool was_begun = listing->is_begun;
+    struct up_worker_page *page = listing->page;
+    bool had_begun = listing->has_begun;
 
-    if (!was_begun && listing->after && strcmp(status->id, listing->after) == 0)
-        listing->is_begun = true;
-    if (!fits(listing, status))
+    if (!had_begun && listing->after && strcmp(status->id, listing->after) == 0)
+        listing->has_begun = true;
+    if (!matches_page(listing, status))
         return 0;
-    if (!was_begun && (listing->after || listing->passed < listing->skip)) {
-        listing->passed++;
+    if (!had_begun && (listing->after || page->passed < page->skip)) {
+        page->passed++;
         return 0;
     }
-    listing->is_begun = true;
-    listing->has_more = listing->limit && listing->sent == listing->limit;
-    if (listing->has_more)
+    listing->has_begun = true;
+    page->has_more = is_full(listing);
+    if (page->has_more)
         return 1;
-    listing->sent++;
-    return socket_call_send(listing->call, status_of(status));
+    listing->count++;
+    page->passed++;
+    (void)det_text_copy(page->last, sizeof page->last, status->id);
+    det_json_open(listing->json, NULL, '{');
+    write_status(listing->json, status);
+    det_json_close(listing->json, '}');
+    return det_buffer_status(&listing->json->text);
 }
 
-static void finish(struct socket_call *call, int r)
+static bool worker_exists(const struct up_workers *workers, const char *id)
 {
-    if (r < 0 && r != DET_ERR_CLOSED)
-        socket_call_fail(call, r, "%s", det_error_text(r));
+    struct det_worker_status status;
+
+    return det_workers_get(workers->supervisor, id, NULL, &status, NULL, NULL) == 0;
+}
+
+static void end_request(struct up_request *request, int r)
+{
+    if (r < 0)
+        up_request_fail(request, r, "%s", det_error_text(r));
     else
-        socket_call_end(call);
+        up_request_end(request);
 }
 
-const struct up_argument up_workers_id[] = { { "id", UP_TEXT }, { NULL, UP_TEXT } };
-
-/* Behind the workers of a page: how many fit before them, and whether there are more. */
-static void finish_page(const struct listing *listing, int r)
+void up_list_workers(struct up *up, struct up_request *request, struct up_worker_page *page)
 {
-    if (r >= 0 && listing->limit)
-        r = socket_call_send(
-            listing->call, json_pack(
-                               "{s:s, s:I, s:b}", "kind", "workers_page", "passed",
-                               (json_int_t)listing->passed, "has_more", listing->has_more));
-    finish(listing->call, r);
-}
+    struct listing listing = { .page = page, .json = request->json };
+    const struct up_workers *workers = up_workers_asked(up, request);
+    char below[DET_WORKER_PATH_MAX + 1];
 
-void up_run_workers_list(
-    void *context, const struct socket_request *request, struct socket_call *call)
-{
-    static const struct up_argument table[] = { { "id", UP_TEXT },        { "phase", UP_TEXT },
-                                                { "kind", UP_TEXT },      { "after", UP_TEXT },
-                                                { "skip", UP_COUNT },     { "limit", UP_COUNT },
-                                                { "unwell", UP_BOOLEAN }, { NULL, UP_TEXT } };
-    struct up_workers *workers;
-    char id[DET_WORKER_PATH_MAX + 1];
-    struct det_worker_status status;
-    struct listing listing = { .call = call };
-
-    if (!up_arguments_check(request, call, table))
+    if (!workers || (page->below && !up_workers_find(workers, request, page->below, below)))
         return;
-    workers = up_workers_of(context, call);
-    if (!workers || (up_argument(request, "id") && !up_workers_take_id(workers, request, call, id)))
-        return;
-    listing.below = up_argument(request, "id") ? id : NULL;
-    listing.phase = up_argument_text(request, "phase");
-    listing.kind = up_argument_text(request, "kind");
-    listing.has_unwell = up_argument(request, "unwell") != NULL;
-    listing.is_unwell = up_argument_is_set(request, "unwell");
-    listing.limit = up_argument_count(request, "limit", 0);
-    listing.skip = up_argument_count(request, "skip", 0);
-    listing.after = up_argument_text(request, "after");
-    if (listing.after && det_workers_get(workers->workers, listing.after, &status, NULL, NULL) < 0)
-        listing.after = NULL;
-    listing.is_begun = !listing.after && !listing.skip;
-    finish_page(&listing, det_workers_each(workers->workers, send_status, &listing));
+    listing.below = page->below ? below : NULL;
+    listing.after = page->after && worker_exists(workers, page->after) ? page->after : NULL;
+    listing.has_begun = !listing.after && !page->skip;
+    end_request(request, det_workers_each(workers->supervisor, add_to_page, &listing));
 }
 
-void up_run_workers_show(
-    void *context, const struct socket_request *request, struct socket_call *call)
+/* One worker. */
+
+void up_show_worker(struct up *up, struct up_request *request, const char *id)
 {
-    struct up_workers *workers;
-    char id[DET_WORKER_PATH_MAX + 1], *text = NULL;
+    const struct up_workers *workers = up_workers_asked(up, request);
+    char found[DET_WORKER_PATH_MAX + 1], *text = NULL;
     struct det_worker_status status;
-    json_t *answer, *more;
     size_t size = 0;
     int r;
 
-    if (!up_arguments_check(request, call, up_workers_id))
+    if (!workers || !up_workers_find(workers, request, id, found))
         return;
-    workers = up_workers_of(context, call);
-    if (!workers || !up_workers_take_id(workers, request, call, id))
-        return;
-    r = det_workers_get(workers->workers, id, &status, NULL, NULL);
+    r = det_workers_get(workers->supervisor, found, NULL, &status, NULL, NULL);
     if (r == 0)
-        r = det_workers_show(workers->workers, id, &text, &size);
+        r = det_workers_show(workers->supervisor, found, &text, &size);
     if (r < 0) {
-        socket_call_fail(call, r, "%s: %s", id, det_error_text(r));
+        up_request_fail(request, r, "%s: %s", found, det_error_text(r));
         return;
     }
-    answer = status_of(&status);
-    more = json_loadb(text, size, 0, NULL);
-    if (!more) /* A number beyond 2^63, which is kept as well as can be. */
-        more = json_loadb(text, size, JSON_DECODE_INT_AS_REAL, NULL);
-    if (!more || json_object_update_missing(answer, more) < 0) {
-        json_decref(answer);
-        answer = NULL;
-    }
-    json_decref(more);
-    det_free(workers->up->output.outer->allocator, text, size + 1);
-    socket_call_answer(call, answer);
+    det_json_open(request->json, NULL, '{');
+    write_status(request->json, &status);
+    write_members(request->json, text, size);
+    det_json_close(request->json, '}');
+    det_free(up_allocator(up), text, size + 1);
+    up_request_end(request);
 }
 
-/* Lines of JSON, each a part of the answer. */
-static int send_lines(struct socket_call *call, const char *text, size_t size)
-{
-    int r = 0;
+/* The history of a worker. */
 
-    while (size && r == 0) {
+struct rows {
+    struct det_view first, last; /* lines of JSON; no data: no row */
+};
+
+/* Writes an element for each line. */
+static struct rows write_rows(struct det_json_writer *json, const char *text, size_t size)
+{
+    struct rows rows = { 0 };
+
+    while (size) {
         const char *end = memchr(text, '\n', size);
         size_t length = end ? (size_t)(end - text) : size;
-        json_t *line = json_loadb(text, length, 0, NULL);
 
-        if (line && json_object_set_new(line, "kind", json_string("worker_history")) < 0) {
-            json_decref(line);
-            line = NULL;
-        }
-        r = socket_call_send(call, line);
+        rows.last = det_view_of(text, length);
+        if (!rows.first.data)
+            rows.first = rows.last;
+        det_json_open(json, NULL, '{');
+        det_json_text(json, "kind", "worker_history");
+        write_members(json, text, length);
+        det_json_close(json, '}');
         length += end != NULL;
         text += length;
         size -= length;
     }
+    return rows;
+}
+
+static int read_sequence(struct up *up, struct det_view row, uint64_t *ret)
+{
+    const struct det_json_value *value = NULL;
+    struct det_arena arena;
+    int r;
+
+    det_arena_init(&arena, up_allocator(up));
+    r = det_json_read(&arena, row, &value, NULL);
+    if (r == 0)
+        *ret = det_json_get_number(value, "sequence");
+    det_arena_deinit(&arena);
     return r;
 }
 
+/* `next` is the sequence of the newest row, with which the next request continues; `lost` counts
+ * the rows after the given sequence that are no longer remembered. */
 static int write_history(
-    struct det_workers *workers, const struct socket_request *request, const char *id, char **ret,
-    size_t *ret_size)
+    struct up_request *request, struct up *up, const struct up_worker_history *wanted,
+    struct det_view text, uint64_t lost)
 {
-    if (!up_argument(request, "after"))
-        return det_workers_history(workers, id, ret, ret_size);
-    return det_workers_history_after(
-        workers, id, up_argument_count(request, "after", 0), ret, ret_size, NULL);
+    struct det_json_writer *json = request->json;
+    uint64_t next = wanted->has_after ? wanted->after : 0;
+    struct det_view newest;
+    struct rows rows;
+    int r = 0;
+
+    det_json_open(json, NULL, '{');
+    det_json_open(json, "items", '[');
+    rows = write_rows(json, text.data, text.size);
+    det_json_close(json, ']');
+    newest = wanted->has_after ? rows.last : rows.first;
+    if (newest.data)
+        r = read_sequence(up, newest, &next);
+    det_json_number(json, "next", next);
+    det_json_number(json, "lost", lost);
+    det_json_close(json, '}');
+    return r;
 }
 
-void up_run_workers_history(
-    void *context, const struct socket_request *request, struct socket_call *call)
+void up_show_worker_history(
+    struct up *up, struct up_request *request, const struct up_worker_history *wanted)
 {
-    static const struct up_argument table[] = { { "id", UP_TEXT },
-                                                { "after", UP_COUNT },
-                                                { NULL, UP_TEXT } };
-    struct up_workers *workers;
+    const struct up_workers *workers = up_workers_asked(up, request);
     char id[DET_WORKER_PATH_MAX + 1], *text = NULL;
+    uint64_t lost = 0;
     size_t size = 0;
     int r;
 
-    if (!up_arguments_check(request, call, table))
+    if (!workers || !up_workers_find(workers, request, wanted->id, id))
         return;
-    workers = up_workers_of(context, call);
-    if (!workers || !up_workers_take_id(workers, request, call, id))
-        return;
-    r = write_history(workers->workers, request, id, &text, &size);
+    r = wanted->has_after
+            ? det_workers_history_after(workers->supervisor, id, wanted->after, &text, &size, &lost)
+            : det_workers_history(workers->supervisor, id, &text, &size);
     if (r == 0) {
-        r = send_lines(call, text, size);
-        det_free(workers->up->output.outer->allocator, text, size + 1);
+        r = write_history(request, up, wanted, det_view_of(text, size), lost);
+        det_free(up_allocator(up), text, size + 1);
     }
-    finish(call, r);
+    end_request(request, r);
 }

@@ -1,425 +1,291 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_requests.c - what is asked of workers and waits for the store.
+/* worker_requests.c - changes of workers, which wait for the store.
  *
- *     verb (loop) --> ask --pool--> the supervisor, the store --loop--> answer
+ *     request (loop) --> change --pool--> the supervisor, the store --loop--> answer
  *
- * Each ask has all it needs in one arena: the request is gone when the pool comes to it. */
+ * A change has copies of all its input in its arena: the request may be gone when the pool runs
+ * it. */
+#include "daemon/worker_requests.h"
+
+#include <stdio.h>
 #include <string.h>
 
-#include <detent/tool/documents.h>
-
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "daemon/task_json.h"
-#include "daemon/verbs.h"
-#include "daemon/workers.h"
-#include "inspect/document_read.h"
+#include "daemon/daemon.h"
+#include "daemon/workers_internal.h"
 #include "worker/spec.h"
 
-#define DUMP_DEFAULT 1000
-#define DUMP_MAX     10000
-
-struct ask {
+struct change {
     struct det_job job;
     struct up_workers *workers;
-    struct socket_call *call; /* NULL: who asked went away */
-    struct det_arena arena;   /* of the texts */
-    void (*run)(struct ask *ask);
+    struct up_request *request; /* NULL: the client has disconnected */
+    struct det_arena arena;     /* of the texts */
+    void (*run)(struct change *change);
+    const char *kind; /* of the answer */
     const char *id, *parent;
-    const char *word; /* of an order */
+    bool is_order;
     enum det_worker_order order;
     struct det_child_spec spec;
-    struct det_document_query query;
-    json_t *answer;
     int result;
     struct det_error error;
 };
 
-static void run(void *argument)
+static void run_change(void *argument)
 {
-    struct ask *ask = argument;
+    struct change *change = argument;
 
-    ask->run(ask);
+    change->run(change);
 }
 
-static void free_ask(struct ask *ask)
+static void free_change(struct change *change)
 {
-    const struct det_allocator *allocator = ask->arena.allocator;
+    const struct det_allocator *allocator = change->arena.allocator;
 
-    json_decref(ask->answer);
-    det_arena_deinit(&ask->arena);
-    DET_DELETE(allocator, ask);
+    det_arena_deinit(&change->arena);
+    DET_DELETE(allocator, change);
 }
 
-static void done(void *argument)
+static void answer_change(struct change *change)
 {
-    struct ask *ask = argument;
-    json_t *answer;
+    struct det_json_writer *json = change->request->json;
 
-    ask->workers->asks--;
-    if (!ask->call)
+    det_json_open(json, NULL, '{');
+    det_json_text(json, "kind", change->kind);
+    det_json_text(json, "id", change->id);
+    if (change->is_order)
+        det_json_text(json, "order", up_worker_order_name(change->order));
+    det_json_close(json, '}');
+    up_request_end(change->request);
+}
+
+static void end_change(void *argument)
+{
+    struct change *change = argument;
+
+    det_assert(change->workers->jobs > 0);
+    change->workers->jobs--;
+    if (!change->request)
         ;
-    else if (ask->job.is_dropped)
-        socket_call_fail(ask->call, DET_ERR_CLOSED, CLI_SHUTDOWN);
-    else if (ask->result < 0)
-        socket_call_fail(
-            ask->call, ask->result, "%s",
-            ask->error.text[0] ? ask->error.text : det_error_text(ask->result));
-    else {
-        /* Another thread may take it: it is not ours from then on. */
-        answer = ask->answer;
-        ask->answer = NULL;
-        socket_call_answer(ask->call, answer);
-    }
-    free_ask(ask);
+    else if (change->job.is_dropped)
+        up_request_fail(change->request, DET_ERR_CLOSED, CLI_SHUTDOWN);
+    else if (change->result < 0)
+        up_request_fail(
+            change->request, change->result, "%s",
+            change->error.text[0] ? change->error.text : det_error_text(change->result));
+    else
+        answer_change(change);
+    free_change(change);
 }
 
 static void on_gone(void *user)
 {
-    struct ask *ask = user;
+    struct change *change = user;
 
-    ask->call = NULL;
+    change->request = NULL;
 }
 
-/* NULL after it was said why not. */
-static struct ask *open_ask(
-    struct up_workers *workers, struct socket_call *call, void (*how)(struct ask *ask))
+/* NULL: the request has failed. */
+static struct change *open_change(
+    struct up *up, struct up_request *request, const char *kind, void (*run)(struct change *change))
 {
-    const struct det_allocator *allocator = workers->up->output.outer->allocator;
-    struct ask *ask = DET_NEW(allocator, struct ask);
+    struct up_workers *workers = up_workers_asked(up, request);
+    struct change *change;
 
-    if (!ask) {
-        socket_call_fail(call, DET_ERR_NO_MEMORY, "there is no memory left");
+    if (!workers)
+        return NULL;
+    change = DET_NEW(up_allocator(up), struct change);
+    if (!change) {
+        up_request_fail_memory(request);
         return NULL;
     }
-    det_arena_init(&ask->arena, allocator);
-    ask->workers = workers;
-    ask->call = call;
-    ask->run = how;
-    ask->job =
-        (struct det_job){ .run = run, .done = done, .argument = ask, .loop = workers->up->loop };
-    return ask;
+    det_arena_init(&change->arena, up_allocator(up));
+    change->workers = workers;
+    change->request = request;
+    change->kind = kind;
+    change->run = run;
+    change->job = (struct det_job){
+        .run = run_change, .done = end_change, .argument = change, .loop = up_loop(up)
+    };
+    return change;
 }
 
-static void submit(struct ask *ask)
+static void submit_change(struct change *change)
 {
-    socket_call_keep(ask->call, on_gone, ask);
-    ask->workers->asks++;
-    det_pool_submit(ask->workers->pool, &ask->job);
+    det_assert(change->workers->pool && change->run);
+    up_request_keep(change->request, on_gone, change);
+    change->workers->jobs++;
+    det_pool_submit(change->workers->pool, &change->job);
 }
 
-static void refuse(struct ask *ask, int code, const char *text)
+static void submit_or_fail(struct change *change, int r)
 {
-    socket_call_fail(ask->call, code, "%s", text);
-    free_ask(ask);
+    if (r == 0) {
+        submit_change(change);
+        return;
+    }
+    det_assert(r < 0);
+    up_request_fail(change->request, r, "%s", change->error.text);
+    free_change(change);
 }
 
-/* Putting and taking away. */
-
-static void upsert(struct ask *ask)
+static int fail_memory(struct change *change)
 {
-    ask->result = det_workers_upsert(ask->workers->workers, ask->parent, &ask->spec, &ask->error);
-    ask->answer = json_pack("{s:s, s:s}", "kind", "worker_put", "id", ask->id);
+    return det_error_set(&change->error, DET_ERR_NO_MEMORY, "out of memory");
 }
 
-static void take_away(struct ask *ask)
+/* Changes an existing worker. */
+static void submit_for(struct change *change, const char *id)
 {
-    ask->result = det_workers_delete(ask->workers->workers, ask->id, &ask->error);
-    ask->answer = json_pack("{s:s, s:s}", "kind", "worker_deleted", "id", ask->id);
+    char found[DET_WORKER_PATH_MAX + 1];
+
+    if (!up_workers_find(change->workers, change->request, id, found)) {
+        free_change(change);
+        return;
+    }
+    change->id = det_arena_copy(&change->arena, found);
+    submit_or_fail(change, change->id ? 0 : fail_memory(change));
 }
 
-/* A copy; NULL stays NULL. */
-static bool copy_text(
-    struct ask *ask, const struct socket_request *request, const char *name, const char **ret)
-{
-    const char *text = up_argument_text(request, name);
+/* Creating and deleting. */
 
-    *ret = text ? det_arena_copy(&ask->arena, text) : NULL;
+static void run_put(struct change *change)
+{
+    change->result = det_workers_upsert(
+        change->workers->supervisor, change->parent, &change->spec, &change->error);
+}
+
+static void run_delete(struct change *change)
+{
+    change->result = det_workers_delete(change->workers->supervisor, change->id, &change->error);
+}
+
+/* Copies a text; NULL stays NULL. */
+static bool copy_text(struct change *change, const char *text, const char **ret)
+{
+    *ret = text ? det_arena_copy(&change->arena, text) : NULL;
     return !text || *ret;
 }
 
-/* The states of the parent that were named. */
-static int read_states(struct ask *ask, json_t *names)
+static int read_states(struct change *change, const struct up_worker_put *put)
 {
     const struct det_worker_kind *kind;
     struct det_worker_status status;
-    struct det_spec_child child = { .run_in_count = (uint32_t)json_array_size(names) };
-    const char **all = det_arena_array(&ask->arena, child.run_in_count + 1, sizeof *all);
+    const struct det_spec_child child = {
+        .name = change->spec.name,
+        .run_in = put->run_in,
+        .run_in_count = (uint32_t)put->run_in_count,
+    };
 
-    if (!all)
-        return det_error_set(&ask->error, DET_ERR_NO_MEMORY, "there is no memory left");
-    for (uint32_t i = 0; i < child.run_in_count; i++)
-        all[i] = json_string_value(json_array_get(names, i));
-    child.run_in = all;
-    child.name = ask->spec.name;
-    if (det_workers_get(ask->workers->workers, ask->parent, &status, NULL, NULL) < 0)
+    if (!put->run_in_count)
+        return 0;
+    if (det_workers_get(change->workers->supervisor, change->parent, NULL, &status, NULL, NULL) < 0)
         return det_error_set(
-            &ask->error, DET_ERR_NOT_FOUND, "there is no worker '%.200s'", ask->parent);
-    kind = up_workers_kind(ask->workers, status.kind);
-    return kind ? det_spec_run_in(&child, kind, &ask->spec.run_in, &ask->error) : 0;
+            &change->error, DET_ERR_NOT_FOUND, "there is no worker '%.200s'", change->parent);
+    kind = up_workers_kind(change->workers, status.kind);
+    return kind ? det_spec_run_in(&child, kind, &change->spec.run_in, &change->error) : 0;
 }
 
 /* "plant/press/valve" is valve below plant/press. */
-static int read_place(struct ask *ask, const char *id)
+static int read_place(struct change *change, const char *id)
 {
     char whole[DET_WORKER_PATH_MAX + 1];
     char *slash;
 
-    (void)up_workers_resolve(ask->workers, id, whole);
+    (void)up_workers_resolve(change->workers, id, whole);
     slash = strrchr(whole, '/');
     if (!slash || !slash[1])
         return det_error_set(
-            &ask->error, DET_ERR_INVALID, "'%.200s' is not the id of a worker below another one",
-            id);
-    ask->id = det_arena_copy(&ask->arena, whole);
+            &change->error, DET_ERR_INVALID, "'%.200s' is not the id of a child worker", id);
+    change->id = det_arena_copy(&change->arena, whole);
     *slash = '\0';
-    ask->parent = det_arena_copy(&ask->arena, whole);
-    ask->spec.name = ask->id ? strrchr(ask->id, '/') + 1 : NULL;
-    return ask->id && ask->parent
-               ? 0
-               : det_error_set(&ask->error, DET_ERR_NO_MEMORY, "there is no memory left");
+    change->parent = det_arena_copy(&change->arena, whole);
+    change->spec.name = change->id ? strrchr(change->id, '/') + 1 : NULL;
+    return change->id && change->parent ? 0 : fail_memory(change);
 }
 
-static int find_kind(struct ask *ask)
+static int find_kind(struct change *change)
 {
-    const struct up_workers *workers = ask->workers;
-    const char **names = det_arena_array(&ask->arena, workers->kind_count + 1, sizeof *names);
+    const struct up_workers *workers = change->workers;
+    const char **names = det_arena_array(&change->arena, workers->kind_count + 1, sizeof *names);
     int nearest;
 
-    if (up_workers_kind(workers, ask->spec.kind))
+    if (up_workers_kind(workers, change->spec.kind))
         return 0;
     if (!names)
-        return det_error_set(&ask->error, DET_ERR_NO_MEMORY, "there is no memory left");
+        return fail_memory(change);
     for (size_t i = 0; i < workers->kind_count; i++)
         names[i] = workers->kinds[i]->name;
-    nearest = det_text_nearest(ask->spec.kind, names, workers->kind_count);
+    nearest = det_text_nearest(change->spec.kind, names, workers->kind_count);
     return det_error_set(
-        &ask->error, DET_ERR_NOT_FOUND, "there is no kind of worker '%.64s'%s%s%s", ask->spec.kind,
-        nearest < 0 ? "" : "; did you mean '", nearest < 0 ? "" : names[nearest],
+        &change->error, DET_ERR_NOT_FOUND, "there is no kind of worker '%.64s'%s%s%s",
+        change->spec.kind, nearest < 0 ? "" : "; did you mean '", nearest < 0 ? "" : names[nearest],
         nearest < 0 ? "" : "'?");
 }
 
-static int read_put(struct ask *ask, const struct socket_request *request)
+static int read_put(struct change *change, const struct up_worker_put *put)
 {
-    json_t *states = up_argument(request, "run_in");
-    int r = read_place(ask, up_argument_text(request, "id"));
+    int r = read_place(change, put->id);
 
-    if (r == 0 && (!copy_text(ask, request, "kind", &ask->spec.kind) ||
-                   !copy_text(ask, request, "config", &ask->spec.config) ||
-                   !copy_text(ask, request, "variables", &ask->spec.variables) ||
-                   !copy_text(ask, request, "location", &ask->spec.location)))
-        r = det_error_set(&ask->error, DET_ERR_NO_MEMORY, "there is no memory left");
-    ask->spec.is_disabled = up_argument_is_set(request, "disabled");
+    if (r == 0 && (!copy_text(change, put->kind, &change->spec.kind) ||
+                   !copy_text(change, put->config, &change->spec.config) ||
+                   !copy_text(change, put->variables, &change->spec.variables) ||
+                   !copy_text(change, put->location, &change->spec.location)))
+        r = fail_memory(change);
+    change->spec.is_disabled = put->is_disabled;
     if (r == 0)
-        r = find_kind(ask);
-    return r == 0 && states && json_array_size(states) ? read_states(ask, states) : r;
+        r = find_kind(change);
+    return r == 0 ? read_states(change, put) : r;
 }
 
-void up_run_workers_upsert(
-    void *context, const struct socket_request *request, struct socket_call *call)
+void up_put_worker(struct up *up, struct up_request *request, const struct up_worker_put *put)
 {
-    static const struct up_argument table[] = {
-        { "id", UP_TEXT },          { "kind", UP_TEXT },     { "config", UP_TEXT },
-        { "variables", UP_TEXT },   { "location", UP_TEXT }, { "run_in", UP_TEXTS },
-        { "disabled", UP_BOOLEAN }, { NULL, UP_TEXT }
-    };
-    struct up_workers *workers;
-    struct ask *ask;
-    int r;
+    struct change *change = open_change(up, request, "worker_put", run_put);
 
-    if (!up_arguments_check(request, call, table))
-        return;
-    if (!up_argument(request, "id") || !up_argument(request, "kind")) {
-        socket_call_fail(call, DET_ERR_INVALID, "'%s' needs 'id' and 'kind'", request->verb);
-        return;
+    if (change)
+        submit_or_fail(change, read_put(change, put));
+}
+
+void up_delete_worker(struct up *up, struct up_request *request, const char *id)
+{
+    struct change *change = open_change(up, request, "worker_deleted", run_delete);
+
+    if (change)
+        submit_for(change, id);
+}
+
+/* Orders to workers. */
+
+const char *up_worker_order_name(enum det_worker_order order)
+{
+    switch (order) {
+    case DET_WORKER_ORDER_RESTART:
+        return "restart";
+    case DET_WORKER_ORDER_DISABLE:
+        return "disable";
+    case DET_WORKER_ORDER_ENABLE:
+        return "enable";
     }
-    workers = up_workers_of(context, call);
-    ask = workers ? open_ask(workers, call, upsert) : NULL;
-    if (!ask)
-        return;
-    r = read_put(ask, request);
-    if (r < 0)
-        refuse(ask, r, ask->error.text);
-    else
-        submit(ask);
+    return "";
 }
 
-void up_run_workers_delete(
-    void *context, const struct socket_request *request, struct socket_call *call)
+static void run_order(struct change *change)
 {
-    struct up_workers *workers;
-    char id[DET_WORKER_PATH_MAX + 1];
-    struct ask *ask;
-
-    if (!up_arguments_check(request, call, up_workers_id))
-        return;
-    workers = up_workers_of(context, call);
-    if (!workers || !up_workers_take_id(workers, request, call, id))
-        return;
-    ask = open_ask(workers, call, take_away);
-    if (!ask)
-        return;
-    ask->id = det_arena_copy(&ask->arena, id);
-    if (ask->id)
-        submit(ask);
-    else
-        refuse(ask, DET_ERR_NO_MEMORY, "there is no memory left");
+    change->result =
+        det_workers_order(change->workers->supervisor, change->id, change->order, &change->error);
 }
 
-/* Orders. */
-
-static void order(struct ask *ask)
+void up_order_worker(
+    struct up *up, struct up_request *request, const char *id, enum det_worker_order order)
 {
-    ask->result = det_workers_order(ask->workers->workers, ask->id, ask->order);
-    if (ask->result == DET_ERR_REFUSED)
-        det_error_set(
-            &ask->error, ask->result,
-            "%.200s is disabled by its spec: take `disabled` out of it, or put it again without",
-            ask->id);
-    else if (ask->result < 0)
-        det_error_set(&ask->error, ask->result, "%.200s: %s", ask->id, det_error_text(ask->result));
-    ask->answer =
-        json_pack("{s:s, s:s, s:s}", "kind", "worker_order", "id", ask->id, "order", ask->word);
-}
+    struct change *change = open_change(up, request, "worker_order", run_order);
 
-/* NULL after it was said what is wrong. */
-static const char *find_order(
-    const struct socket_request *request, struct socket_call *call, enum det_worker_order *ret)
-{
-    static const char *const words[] = { [DET_WORKER_ORDER_RESTART] = "restart",
-                                         [DET_WORKER_ORDER_DISABLE] = "disable",
-                                         [DET_WORKER_ORDER_ENABLE] = "enable" };
-    const char *word = up_argument_text(request, "order");
-
-    for (size_t i = 0; word && i < sizeof words / sizeof *words; i++) {
-        *ret = (enum det_worker_order)i;
-        if (strcmp(words[i], word) == 0)
-            return words[i];
-    }
-    socket_call_fail(call, DET_ERR_INVALID, "'order' is restart, disable or enable");
-    return NULL;
-}
-
-void up_run_workers_order(
-    void *context, const struct socket_request *request, struct socket_call *call)
-{
-    static const struct up_argument table[] = { { "id", UP_TEXT },
-                                                { "order", UP_TEXT },
-                                                { NULL, UP_TEXT } };
-    struct up_workers *workers;
-    char id[DET_WORKER_PATH_MAX + 1];
-    enum det_worker_order which;
-    const char *word;
-    struct ask *ask;
-
-    if (!up_arguments_check(request, call, table))
+    if (!change)
         return;
-    word = find_order(request, call, &which);
-    workers = word ? up_workers_of(context, call) : NULL;
-    if (!workers || !up_workers_take_id(workers, request, call, id))
-        return;
-    ask = open_ask(workers, call, order);
-    if (!ask)
-        return;
-    ask->order = which;
-    ask->word = word;
-    ask->id = det_arena_copy(&ask->arena, id);
-    if (ask->id)
-        submit(ask);
-    else
-        refuse(ask, DET_ERR_NO_MEMORY, "there is no memory left");
-}
-
-/* What is on record. */
-
-static json_t *or_null(json_t *value)
-{
-    return value ? value : json_null();
-}
-
-static int add_document(void *context, const struct det_document *document)
-{
-    json_t *list = context;
-    bool may_show;
-    json_t *object = cli_document_read(document, false, &may_show);
-
-    return json_array_append_new(
-               list,
-               json_pack(
-                   "{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o}", "id", document->id, "worker_kind",
-                   document->kind, "role", det_document_role_name(document->role), "sync",
-                   (json_int_t)document->sync, "version", (json_int_t)document->version,
-                   "created_at", up_json_time(document->created_at), "updated_at",
-                   up_json_time(document->updated_at), "document", or_null(object))) < 0
-               ? DET_ERR_NO_MEMORY
-               : 0;
-}
-
-static int add_delta(void *context, const struct det_delta *delta)
-{
-    json_t *list = context;
-    bool may_show;
-    json_t *change = cli_delta_read(delta, false, &may_show);
-
-    return json_array_append_new(
-               list, json_pack(
-                         "{s:I, s:o, s:s, s:s, s:s, s:s, s:I, s:o}", "sync",
-                         (json_int_t)delta->sync, "at", up_json_time(delta->at), "id", delta->id,
-                         "worker_kind", delta->kind, "role", det_document_role_name(delta->role),
-                         "change", det_document_change_name(delta->change), "version",
-                         (json_int_t)delta->version, "delta", or_null(change))) < 0
-               ? DET_ERR_NO_MEMORY
-               : 0;
-}
-
-/* One page of the deltas after a position, or of the documents after an id. */
-static void dump(struct ask *ask)
-{
-    bool is_documents = ask->query.after_id != NULL;
-    struct det_store *store = ask->workers->up->shared;
-    struct det_document_position position = { 0 };
-    json_t *list = json_array();
-    int r;
-
-    if (is_documents)
-        r = det_store_documents_list(store, &ask->query, add_document, list, &position);
-    else
-        r = det_store_documents_deltas(store, &ask->query, add_delta, list, &position);
-    ask->result = r;
-    ask->answer = json_pack(
-        "{s:s, s:I, s:I, s:b, s:o}", "kind", is_documents ? "documents" : "deltas", "latest",
-        (json_int_t)position.latest, "oldest", (json_int_t)position.oldest, "has_more",
-        json_array_size(list) >= ask->query.limit, is_documents ? "documents" : "deltas", list);
-}
-
-void up_run_workers_dump(
-    void *context, const struct socket_request *request, struct socket_call *call)
-{
-    static const struct up_argument table[] = {
-        { "after", UP_COUNT },   { "limit", UP_COUNT },       { "below", UP_TEXT },
-        { "after_id", UP_TEXT }, { "documents", UP_BOOLEAN }, { NULL, UP_TEXT }
-    };
-    struct up_workers *workers;
-    struct ask *ask;
-    uint64_t limit;
-
-    if (!up_arguments_check(request, call, table))
-        return;
-    workers = up_workers_of(context, call);
-    ask = workers ? open_ask(workers, call, dump) : NULL;
-    if (!ask)
-        return;
-    limit = up_argument_count(request, "limit", DUMP_DEFAULT);
-    ask->query.after = up_argument_count(request, "after", 0);
-    ask->query.limit = limit && limit < DUMP_MAX ? (size_t)limit : DUMP_MAX;
-    if (!copy_text(ask, request, "below", &ask->query.below) ||
-        !copy_text(ask, request, "after_id", &ask->query.after_id)) {
-        refuse(ask, DET_ERR_NO_MEMORY, "there is no memory left");
-        return;
-    }
-    if (up_argument_is_set(request, "documents") && !ask->query.after_id)
-        ask->query.after_id = "";
-    submit(ask);
+    change->is_order = true;
+    change->order = order;
+    submit_for(change, id);
 }

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* worker_totals.c - workers as a whole, for an overview: how many there are in which phase, and
- * the first of those that are not well. */
+/* worker_totals.c - counts workers, and lists the first ones that need attention. */
+#include "daemon/worker_totals.h"
+
 #include <string.h>
 
-#include "daemon/task_json.h"
-#include "daemon/verbs.h"
-#include "daemon/workers.h"
+#include "daemon/workers_internal.h"
+#include "json/writer.h"
 
-#define UNWELL_SHOWN 20
-#define FAILURES     3 /* in a row: so many are no accident */
-#define PHASES       (sizeof((struct det_workers_summary *)0)->by_phase / sizeof(uint32_t))
+#define FAILURES 3 /* consecutive failures that need attention */
 
 static bool is_down(const struct det_worker_status *status)
 {
@@ -25,79 +23,91 @@ bool up_workers_is_unwell(const struct det_worker_status *status)
            status->counts.failures >= FAILURES;
 }
 
-/* The worst of it. */
-static const char *why(const struct det_worker_status *status)
+/* The most serious reason. */
+static const char *reason_of(const struct det_worker_status *status)
 {
     if (status->is_circuit_open)
-        return "it is paused: what is below it failed too often";
+        return "paused: workers below it failed too often";
     if (*status->degraded_by)
         return status->degraded_by;
     if (status->freshness == DET_FRESHNESS_STALE)
-        return "it is paused: what was observed is too old";
+        return "paused: its observation is stale";
     return *status->reason ? status->reason : status->life;
 }
 
-struct unwell {
-    json_t *list;
-    size_t count;
+struct totalling {
+    struct det_arena *arena;
+    struct up_worker_totals *totals;
 };
 
 static int add_unwell(void *user, const struct det_worker_status *status)
 {
-    struct unwell *unwell = user;
+    const struct totalling *totalling = user;
+    struct up_worker_totals *totals = totalling->totals;
+    struct up_unwell_worker *unwell = &totals->unwell[totals->unwell_shown];
 
-    if (!up_workers_is_unwell(status))
+    if (!up_workers_is_unwell(status) || totals->unwell_count++ >= UP_UNWELL_SHOWN)
         return 0;
-    if (unwell->count++ >= UNWELL_SHOWN)
-        return 0;
-    if (json_array_append_new(
-            unwell->list,
-            json_pack("{s:s, s:o}", "id", status->id, "why", cli_json_text(why(status)))) < 0)
+    unwell->id = det_arena_copy(totalling->arena, status->id);
+    unwell->why = det_arena_copy(totalling->arena, reason_of(status));
+    if (!unwell->id || !unwell->why)
         return DET_ERR_NO_MEMORY;
+    totals->unwell_shown++;
     return 0;
 }
 
-static json_t *phases_of(const struct det_workers_summary *summary)
+int up_total_workers(struct up *up, struct det_arena *arena, struct up_worker_totals *ret)
 {
-    json_t *phases = json_object();
+    struct totalling totalling = { arena, ret };
+    const struct up_workers *workers = up_workers(up);
 
-    for (size_t i = 0; i < PHASES; i++)
-        (void)json_object_set_new(
-            phases, det_phase_name((enum det_phase)i), json_integer(summary->by_phase[i]));
-    return phases;
+    *ret = (struct up_worker_totals){ .are_there = !up_workers_are_over(up) };
+    if (!ret->are_there)
+        return 0;
+    det_workers_summary(workers->supervisor, &ret->summary);
+    return det_workers_each(workers->supervisor, add_unwell, &totalling);
 }
 
-static json_t *sum(struct det_workers *workers)
+static void write_phases(struct det_json_writer *json, const struct det_workers_summary *summary)
 {
-    struct unwell unwell = { json_array(), 0 };
-    struct det_workers_summary summary;
-
-    det_workers_summary(workers, &summary);
-    if (det_workers_each(workers, add_unwell, &unwell) < 0) {
-        json_decref(unwell.list);
-        return NULL;
-    }
-    return json_pack(
-        "{s:s, s:{s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I}, s:o, s:I}", "kind", "workers_summary",
-        "workers", "workers", (json_int_t)summary.workers, "by_phase", phases_of(&summary), "stale",
-        (json_int_t)summary.stale, "degraded", (json_int_t)summary.degraded, "circuits_open",
-        (json_int_t)summary.circuits_open, "hung", (json_int_t)summary.hung, "actions_running",
-        (json_int_t)summary.actions_running, "actions_queued", (json_int_t)summary.actions_queued,
-        "unwell", unwell.list, "unwell_total", (json_int_t)unwell.count);
+    for (size_t i = 0; i < sizeof summary->by_phase / sizeof *summary->by_phase; i++)
+        det_json_number(json, det_phase_name((enum det_phase)i), summary->by_phase[i]);
 }
 
-/* Where there are none, that is the answer. */
-void up_run_workers_summary(
-    void *context, const struct socket_request *request, struct socket_call *call)
+void up_write_worker_totals(
+    struct det_json_writer *json, const char *key, const struct up_worker_totals *totals)
 {
-    static const struct up_argument table[] = { { NULL, UP_TEXT } };
-    struct up *up = context;
+    const struct det_workers_summary *summary = &totals->summary;
 
-    if (!up_arguments_check(request, call, table))
+    if (!totals->are_there) {
+        det_json_null(json, key);
         return;
-    if (!up->workers || !up->workers->workers || up->workers->is_over)
-        socket_call_answer(
-            call, json_pack("{s:s, s:n, s:[]}", "kind", "workers_summary", "workers", "unwell"));
-    else
-        socket_call_answer(call, sum(up->workers->workers));
+    }
+    det_json_open(json, key, '{');
+    det_json_number(json, "workers", summary->workers);
+    det_json_open(json, "by_phase", '{');
+    write_phases(json, summary);
+    det_json_close(json, '}');
+    det_json_number(json, "stale", summary->stale);
+    det_json_number(json, "degraded", summary->degraded);
+    det_json_number(json, "circuits_open", summary->circuits_open);
+    det_json_number(json, "hung", summary->hung);
+    det_json_number(json, "actions_running", summary->actions_running);
+    det_json_number(json, "actions_queued", summary->actions_queued);
+    det_json_close(json, '}');
+}
+
+void up_write_workers_figures(struct up *up, struct det_json_writer *json, const char *key)
+{
+    struct det_workers_summary summary = { 0 };
+
+    if (!up_workers_are_over(up))
+        det_workers_summary(up_workers(up)->supervisor, &summary);
+    det_json_open(json, key, '{');
+    det_json_number(json, "count", summary.workers);
+    det_json_number(json, "stale", summary.stale);
+    det_json_number(json, "circuits_open", summary.circuits_open);
+    det_json_number(json, "hung", summary.hung);
+    write_phases(json, &summary);
+    det_json_close(json, '}');
 }

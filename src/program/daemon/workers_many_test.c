@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* workers_many_test.c - as many workers as a detent.yaml takes: all of them run, in a simulated
- * world. workers_section_test.c has what the reader says of such a file. */
+/* workers_many_test.c - as many workers as a detent.yaml permits run in a simulated world.
+ * workers_section_test.c tests reading such a file. */
 #include "daemon/workers_test.h"
 
 #include "base/buffer.h"
@@ -20,7 +20,7 @@ static size_t count_running(struct stage *stage)
 {
     struct det_workers_summary summary;
 
-    det_workers_summary(stage->up.workers->workers, &summary);
+    det_workers_summary(stage->up.workers->supervisor, &summary);
     return summary.by_phase[DET_PHASE_RUNNING];
 }
 

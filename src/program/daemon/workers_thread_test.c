@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* workers_thread_test.c - the workers of `detent up` in the real world: many questions at once,
- * while they come up and while they go. */
+/* workers_thread_test.c - the workers of `detent up` in the real world: concurrent requests while
+ * they start and stop. */
 /* test: threads */
 #include "daemon/workers_test.h"
 
@@ -20,48 +20,45 @@ static void wait_for(struct stage *stage, const struct answer *answers, size_t c
 static void free_answers(struct answer *answers, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        json_decref(answers[i].parts);
+        free_answer(&answers[i]);
 }
 
-/* A third each: put, look at the store, take one away. */
+/* A third each: create one, order the root, delete one. */
 static void ask_all(struct stage *stage, struct answer answers[ASKS])
 {
+    struct order order = { "plant", DET_WORKER_ORDER_ENABLE };
     char name[16];
+    struct up_worker_put put = { .id = name, .kind = "helloworld" };
 
     for (int i = 0; i < ASKS; i++) {
         snprintf(name, sizeof name, "w%d", i / 3);
         if (i % 3 == 0)
-            begin_ask(
-                stage, &answers[i], "workers-upsert",
-                json_pack("{s:s, s:s}", "id", name, "kind", "helloworld"));
+            begin_ask(stage, &answers[i], run_put, &put);
         else if (i % 3 == 1)
-            begin_ask(stage, &answers[i], "workers-dump", NULL);
+            begin_ask(stage, &answers[i], run_order, &order);
         else
-            begin_ask(stage, &answers[i], "workers-delete", json_pack("{s:s}", "id", "plant/a"));
+            begin_ask(stage, &answers[i], run_delete, "plant/a");
     }
 }
 
-static void many_questions_are_answered(void **state)
+static void many_concurrent_requests_are_answered(void **state)
 {
     struct answer answers[ASKS];
     struct stage stage;
-    json_t *list;
 
     (void)state;
     open_stage_in(&stage, true, HEAD QUICK "  children: [{name: a, kind: examplechild}]\n");
     ask_all(&stage, answers);
     wait_for(&stage, answers, ASKS);
-    /* One of the file cannot be taken away, be it there yet or not. */
+    /* A worker of the file cannot be deleted, whether it exists yet or not. */
     for (size_t i = 0; i < ASKS; i++)
-        assert_int_equal(answers[i].code[0] != '\0', i % 3 == 2);
+        assert_int_equal(answers[i].request.error.code < 0, i % 3 == 2);
     free_answers(answers, ASKS);
-    list = ask(&stage, "workers-list", NULL);
-    assert_int_equal(json_array_size(list), 2 + ASKS / 3);
-    json_decref(list);
+    assert_int_equal(list_workers(&stage, NULL)->count, 2 + ASKS / 3);
     close_stage(&stage);
 }
 
-static void it_closes_in_the_middle_of_it(void **state)
+static void close_during_requests_finishes_all_requests(void **state)
 {
     struct answer answers[ASKS];
     struct stage stage;
@@ -79,8 +76,8 @@ static void it_closes_in_the_middle_of_it(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(many_questions_are_answered),
-        cmocka_unit_test(it_closes_in_the_middle_of_it),
+        cmocka_unit_test(many_concurrent_requests_are_answered),
+        cmocka_unit_test(close_during_requests_finishes_all_requests),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

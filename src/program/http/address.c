@@ -54,46 +54,46 @@ void http_address_print_origin(const union http_address *address, char *target, 
     }
 }
 
-static bool read_host(const char *host, uint16_t port, union http_address *ret, socklen_t *ret_size)
-{
-    memset(ret, 0, sizeof *ret);
-    if (inet_pton(AF_INET, host, &ret->v4.sin_addr) == 1) {
-        ret->v4.sin_family = AF_INET;
-        ret->v4.sin_port = htons(port);
-        *ret_size = sizeof ret->v4;
-        return true;
-    }
-    if (inet_pton(AF_INET6, host, &ret->v6.sin6_addr) == 1) {
-        ret->v6.sin6_family = AF_INET6;
-        ret->v6.sin6_port = htons(port);
-        *ret_size = sizeof ret->v6;
-        return true;
-    }
-    return false;
-}
-
-bool http_address_read(const char *text, union http_address *ret, socklen_t *ret_size)
+int http_address_read(const char *text, union http_address *ret, struct det_error *reterr)
 {
     const char *colon = strrchr(text, ':');
-    char host[INET6_ADDRSTRLEN];
-    uint64_t port;
-    size_t size;
+    size_t size = colon ? (size_t)(colon - text) : 0;
+    bool is_v6 = size > 2 && text[0] == '[' && text[size - 1] == ']', is_right;
+    char host[INET6_ADDRSTRLEN] = "";
+    uint64_t port = UINT64_MAX;
 
-    if (!colon || det_parse_u64(det_view_text(colon + 1), &port) < 0 || port > UINT16_MAX)
-        return false;
-    size = (size_t)(colon - text);
-    if (size >= 2 && text[0] == '[' && text[size - 1] == ']') {
-        text++;
-        size -= 2;
-    } else if (memchr(text, ':', size)) {
-        return false;
+    memset(ret, 0, sizeof *ret);
+    if (colon && det_parse_u64(det_view_text(colon + 1), &port) < 0)
+        port = UINT64_MAX;
+    size -= is_v6 ? 2 : 0;
+    if (size < sizeof host)
+        memcpy(host, text + is_v6, size);
+    if (is_v6) {
+        ret->v6.sin6_family = AF_INET6;
+        ret->v6.sin6_port = htons((uint16_t)port);
+        is_right = inet_pton(AF_INET6, host, &ret->v6.sin6_addr) == 1;
+    } else {
+        ret->v4.sin_family = AF_INET;
+        ret->v4.sin_port = htons((uint16_t)port);
+        is_right = inet_pton(
+                       AF_INET, strcmp(host, "localhost") == 0 ? "127.0.0.1" : host,
+                       &ret->v4.sin_addr) == 1;
     }
-    if (size >= sizeof host)
-        return false;
-    memcpy(host, text, size);
-    host[size] = '\0';
-    return read_host(
-        strcmp(host, "localhost") == 0 ? "127.0.0.1" : host, (uint16_t)port, ret, ret_size);
+    if (is_right && port <= UINT16_MAX)
+        return 0;
+    return det_error_set(reterr, DET_ERR_MALFORMED, "'%.100s': " HTTP_ADDRESS_RULE, text);
+}
+
+uint16_t http_address_port(const union http_address *address)
+{
+    return ntohs(address->any.sa_family == AF_INET6 ? address->v6.sin6_port : address->v4.sin_port);
+}
+
+bool http_address_is_loopback(const union http_address *address)
+{
+    if (address->any.sa_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
+    return ntohl(address->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
 int http_address_tune(int descriptor)
@@ -114,9 +114,11 @@ int http_address_tune(int descriptor)
     return r;
 }
 
-int http_address_bind(const union http_address *address, socklen_t size)
+int http_address_bind(const union http_address *address)
 {
     const int on = 1;
+    bool is_v6 = address->any.sa_family == AF_INET6;
+    socklen_t size = is_v6 ? sizeof address->v6 : sizeof address->v4;
     int descriptor = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int cause;
 
@@ -124,8 +126,7 @@ int http_address_bind(const union http_address *address, socklen_t size)
         return -1;
     if (setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
         http_address_tune(descriptor) == 0 &&
-        (address->any.sa_family != AF_INET6 ||
-         setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == 0) &&
+        (!is_v6 || setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) == 0) &&
         bind(descriptor, &address->any, size) == 0 && listen(descriptor, HTTP_BACKLOG) == 0)
         return descriptor;
     cause = errno;
@@ -149,7 +150,7 @@ bool http_address_is_taken(const union http_address *place)
     return !is_dead || !S_ISSOCK(found.st_mode) || unlink(place->local.sun_path) < 0;
 }
 
-/* Nobody can connect before listen(), so there is no moment with another mode. */
+/* No client can connect before listen(), so no client sees another mode. */
 int http_address_bind_path(const union http_address *place, unsigned mode)
 {
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), cause;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/hex.h"
 #include "http/request_parser.h"
 
 #define CHUNK_DIGITS_MAX 8
@@ -26,14 +27,14 @@ static enum http_verdict refuse_body(struct http_parse *parse, enum http_refusal
 static enum http_verdict finish_body(struct http_parse *parse)
 {
     parse->used = parse->at;
-    parse->phase = HTTP_PHASE_WHOLE;
+    parse->phase = HTTP_PHASE_COMPLETE;
     if (parse->body_end == parse->body_at)
-        return HTTP_WHOLE;
+        return HTTP_COMPLETE;
     /* The NUL after the body may overwrite the first byte of the next request. */
     parse->is_cut = parse->body_end == parse->used;
     parse->cut = parse->data[parse->body_end];
     parse->data[parse->body_end] = '\0';
-    return HTTP_WHOLE;
+    return HTTP_COMPLETE;
 }
 
 static enum http_verdict read_length(struct http_parse *parse)
@@ -43,17 +44,6 @@ static enum http_verdict read_length(struct http_parse *parse)
     parse->at += (size_t)parse->length;
     parse->body_end = parse->at;
     return finish_body(parse);
-}
-
-static int hex_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
 }
 
 /* Extensions have no meaning for us, but are parsed strictly: a program that sees the end of the
@@ -136,8 +126,8 @@ static enum http_verdict read_chunk_size(struct http_parse *parse)
     size_t most = EXTENSION_MAX - parse->extension_size;
     uint64_t size = 0;
 
-    while (digits < left && digits <= CHUNK_DIGITS_MAX && hex_of(text[digits]) >= 0)
-        size = size * 16 + (uint64_t)hex_of(text[digits++]);
+    while (digits < left && digits <= CHUNK_DIGITS_MAX && det_hex_digit_any_case(text[digits]) >= 0)
+        size = size * 16 + (uint64_t)det_hex_digit_any_case(text[digits++]);
     if (digits > CHUNK_DIGITS_MAX || (digits == 0 && left > 0))
         return refuse_body(parse, HTTP_REFUSED_CHUNK_SIZE);
     if (left > digits && text[digits] != '\r' && text[digits] != ';')
@@ -206,7 +196,7 @@ static enum http_verdict drop_trailer(struct http_parse *parse, char *line, size
     return HTTP_GO_ON;
 }
 
-/* What follows the last chunk: trailers, each a line, and an empty line. */
+/* The lines after the last chunk: trailers, and an empty line. */
 static enum http_verdict read_last(struct http_parse *parse)
 {
     const struct http_limits *limits = parse->limits;
@@ -258,7 +248,7 @@ static enum http_verdict read_step(struct http_parse *parse)
         return read_last(parse);
     case HTTP_PHASE_LINE:
     case HTTP_PHASE_HEADERS:
-    case HTTP_PHASE_WHOLE:
+    case HTTP_PHASE_COMPLETE:
     case HTTP_PHASE_REFUSED:
         break;
     }

@@ -28,12 +28,12 @@
 #define SOCKETS_MAX 16
 /* Seconds that a connection may be unused. */
 #define IDLE_MAX 30L
-/* What a server may ask for, at most. */
+/* Limit of the delay that a server may ask for. */
 #define RETRY_AFTER_MAX DET_HOUR
 #define TOO_MANY        429
 #define UNAVAILABLE     503
-/* What a connection needs: a socket, the pair that wakes it, and a file of certificates. Some of
- * them are closed again when another one could not be opened. */
+/* Descriptors of a connection: a socket, the pair that wakes it, and a file of certificates. Some
+ * of them are closed again when another one could not be opened. */
 #define PER_CONNECTION 4
 
 struct http_client {
@@ -45,12 +45,12 @@ struct http_client {
     struct pollfd sockets[SOCKETS_MAX];
     nfds_t socket_count;
     det_time due; /* monotonic, when libcurl wants to be called; DET_NEVER */
-    /* Of the call under way. */
+    /* The current call. */
     const struct http_call *call; /* NULL: none */
     struct http_result *result;
     det_time deadline;
     int running; /* transfers: 1, or 0 when it has ended */
-    int stopped; /* what we have ended it with; 0: nothing */
+    int stopped; /* the error with which we ended it; 0: none */
     char error[CURL_ERROR_SIZE];
 };
 
@@ -136,7 +136,7 @@ int64_t http_client_date(const char *text)
     return curl_getdate(text, NULL);
 }
 
-/* libcurl wants to know about a descriptor, or no longer. */
+/* libcurl starts or stops watching a descriptor. */
 static int note_socket(CURL *easy, curl_socket_t descriptor, int what, void *user, void *of_socket)
 {
     struct http_client *client = user;
@@ -184,7 +184,7 @@ static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_s
     return client->descriptor;
 }
 
-/* It is connected, and nothing is sent. */
+/* Called after the connect, before anything is sent. */
 static int check_socket(void *user, char *peer, char *own, int peer_port, int own_port)
 {
     struct http_client *client = user;
@@ -306,7 +306,7 @@ static bool is_cancelled(const struct http_client *client)
     return client->options.is_cancelled && client->options.is_cancelled(client->options.user);
 }
 
-/* As ppoll(). The signal is taken only by the look at is_cancelled() or by the sleep, so that none
+/* As ppoll(). The signal is handled only by is_cancelled() or by the sleep, so that none
  * is lost between the two. */
 static int sleep_until_ready(struct http_client *client, det_time span)
 {
@@ -325,7 +325,7 @@ static int sleep_until_ready(struct http_client *client, det_time span)
     return found;
 }
 
-/* Until libcurl has something to do: how many descriptors are ready. */
+/* Waits until libcurl has something to do. Returns the number of ready descriptors. */
 static int wait_for_work(struct http_client *client, det_time deadline)
 {
     det_time until = client->due < deadline ? client->due : deadline, span = DET_DAY;
@@ -338,7 +338,7 @@ static int wait_for_work(struct http_client *client, det_time deadline)
     return sleep_until_ready(client, span > 0 ? span : 0);
 }
 
-/* Tells libcurl what has become ready, or that time has passed. */
+/* Reports ready descriptors, or the passing of time, to libcurl. */
 static CURLMcode act_on_ready(struct http_client *client, int found, int *running)
 {
     struct pollfd ready[SOCKETS_MAX];
@@ -360,7 +360,7 @@ static CURLMcode act_on_ready(struct http_client *client, int found, int *runnin
             code = curl_multi_socket_action(client->multi, ready[i].fd, events, running);
     }
     if (code == CURLM_OK && (found <= 0 || now(client) >= client->due)) {
-        /* It comes once, unless libcurl sets it anew. */
+        /* The timer fires once, unless libcurl sets it again. */
         client->due = DET_NEVER;
         code = curl_multi_socket_action(client->multi, CURL_SOCKET_TIMEOUT, 0, running);
     }
@@ -375,7 +375,7 @@ static bool may_be_shortage(CURLcode code)
            code == CURLE_SSL_CACERT_BADFILE;
 }
 
-/* Whether nothing was sent because this process has no descriptor or memory. */
+/* Returns true if nothing was sent because this process is out of descriptors or memory. */
 static bool is_shortage(CURL *easy, CURLcode code)
 {
     long number = 0, sent = 0;
@@ -401,7 +401,7 @@ static det_time retry_after(CURL *easy, long status)
     return seconds < RETRY_AFTER_MAX / DET_SECOND ? seconds * DET_SECOND : RETRY_AFTER_MAX;
 }
 
-/* "Expire date:Feb  3 10:11:12 2027 GMT" of the first certificate, which is that of the host. */
+/* Parses "Expire date:Feb  3 10:11:12 2027 GMT" of the first certificate, that of the host. */
 static det_time certificate_end(CURL *easy)
 {
     static const char key[] = "Expire date:";
@@ -449,7 +449,7 @@ static int code_of(const struct http_client *client, CURLcode code)
     return code == CURLE_OUT_OF_MEMORY ? DET_ERR_NO_MEMORY : DET_ERR_IO;
 }
 
-/* Ends the transfer, and returns the result of libcurl; `stopped` says if it was us. */
+/* Ends the transfer and returns the result of libcurl; `stopped` is set if we ended it. */
 static CURLcode finish_transfer(struct http_client *client)
 {
     CURLcode result = CURLE_OUT_OF_MEMORY;
@@ -469,7 +469,7 @@ static int finish_call(struct http_client *client)
 {
     CURLcode code = finish_transfer(client);
 
-    /* libcurl may find that the time is over before it is asked whether to go on. */
+    /* libcurl may time out before it checks for a cancel. */
     if (code != CURLE_OK && !client->stopped && is_cancelled(client))
         client->stopped = DET_ERR_CANCELLED;
     fill_result(client, code, client->error);

@@ -13,7 +13,7 @@
  *
  * Invariants
  *   1. A call ends by its deadline, and within HTTP_CLIENT_LOOK of the time when it is cancelled.
- *   2. What is kept of an answer is bounded by `body_max`.
+ *   2. At most `body_max` bytes of an answer are kept.
  *   3. No text of a result has a header, a body, or the path of a URL. */
 #ifndef DET_HTTP_CLIENT_H
 #define DET_HTTP_CLIENT_H
@@ -25,35 +25,35 @@
 struct http_client;
 struct curl_slist;
 
-/* How often is_cancelled() is called during a wait. */
+/* The longest time between two calls of is_cancelled() during a wait. */
 #define HTTP_CLIENT_LOOK (50 * DET_MILLISECOND)
-/* Of `text` in a result. */
+/* Size of `text` in a result. */
 #define HTTP_CLIENT_TEXT 256
 #define HTTP_CLIENT_SHORTAGE_TEXT                                                               \
     "there is no descriptor or memory for a connection; raise the limit of open files (ulimit " \
     "-n)"
 
-/* Loads libcurl; calls are counted. A client does so itself: this is for a process that wants it
- * loaded before it starts threads, or between two clients. */
+/* Loads libcurl; calls are counted. A client does so itself: call this to load it before starting
+ * threads, or to keep it loaded between two clients. */
 DET_MUST_CHECK int http_client_load(void);
 void http_client_unload(void);
 
 struct http_client_options {
     const struct det_allocator *allocator;
-    struct det_world *world; /* its clocks; NULL: the real one */
-    /* Of a unix socket, copied; the host of a URL is a name only then. NULL: none. */
+    struct det_world *world; /* for its clocks; NULL: the real world */
+    /* Path of a unix socket, copied; the host of a URL is then only a name. NULL: none. */
     const char *socket_path;
-    /* Looks at the connected socket before a request is sent over it. An error ends the call, which
+    /* Checks the connected socket before a request is sent over it. An error ends the call, which
      * returns it; its text is that of the result. NULL: no check. */
     int (*check)(void *user, int descriptor, struct det_error *reterr);
-    /* Asked at least every HTTP_CLIENT_LOOK, from the thread of the caller. NULL: never. */
+    /* Called at least every HTTP_CLIENT_LOOK, on the thread of the caller. NULL: never. */
     bool (*is_cancelled)(void *user);
-    /* The signal whose handler makes is_cancelled() true: it ends a wait at once, and a wait ends
-     * for nothing else. 0: none. */
+    /* The signal whose handler makes is_cancelled() true: it ends a wait at once. Other signals do
+     * not. 0: none. */
     int signal;
     void *user;
     det_time connect_timeout; /* 0: the deadline of the call */
-    bool is_http_1_1;         /* not HTTP/2, whatever the server offers */
+    bool is_http_1_1;         /* never HTTP/2 */
 };
 /* Opens no connection. DET_ERR_NO_MEMORY, DET_ERR_IO. */
 DET_MUST_CHECK int http_client_open(
@@ -64,9 +64,9 @@ void http_client_close(struct http_client *client);
 struct http_lines {
     struct curl_slist *list;
 };
-/* An empty value keeps libcurl from sending the header at all. False: no memory. */
+/* Adds a header; with an empty value, libcurl does not send this header. False: no memory. */
 DET_MUST_CHECK bool http_lines_add(struct http_lines *lines, const char *name, const char *value);
-/* One that is written already: "Name: value". */
+/* Adds a complete line: "Name: value". */
 DET_MUST_CHECK bool http_lines_add_line(struct http_lines *lines, const char *line);
 /* Wipes and frees them. */
 void http_lines_deinit(struct http_lines *lines);
@@ -78,12 +78,13 @@ struct http_call {
     const struct http_lines *lines;
     const void *send; /* the body of the request; NULL: none */
     size_t send_size;
-    det_time timeout; /* DET_NEVER: as long as it takes */
-    /* The body of the answer goes to `body`, or in parts to `on_body`; of NULLs nothing is kept. */
+    det_time timeout; /* DET_NEVER: none */
+    /* The body of the answer goes to `body`, or in parts to `on_body`; if both are NULL, it is
+     * discarded. */
     struct det_buffer *body;
-    /* Another value than 0 ends the call, which returns it. */
+    /* A value other than 0 ends the call, which returns it. */
     int (*on_body)(void *user, const char *data, size_t size);
-    /* A line of the answer's head; also of the heads before the last one. NULL: ignored. */
+    /* Gets each line of the answer's head, and of interim answers before it. NULL: ignored. */
     void (*on_line)(void *user, const char *line, size_t size);
     void *user;
     uint64_t body_max;   /* bytes; 0: no limit */
@@ -93,13 +94,13 @@ struct http_call {
 };
 
 struct http_result {
-    unsigned status;          /* 0: there was no answer */
-    det_time retry_after;     /* of a status 429 or 503, at most an hour; 0: none */
-    det_time took;            /* all of it */
-    uint64_t body_size;       /* of the answer */
-    det_time certificate_end; /* wall clock; 0: unknown. Of the host, if it was wanted */
-    bool is_shortage;   /* nothing was sent: this process has no memory or descriptor for it */
-    const char *reason; /* why the call failed, in few words; "" */
+    unsigned status;             /* 0: there was no answer */
+    det_time retry_after;        /* of a status 429 or 503, at most an hour; 0: none */
+    det_time took;               /* all of it */
+    uint64_t body_size;          /* of the answer */
+    det_time certificate_end;    /* wall clock; 0: unknown. Of the host, if requested */
+    bool is_shortage;            /* nothing was sent: out of memory or descriptors */
+    const char *reason;          /* why the call failed, in few words; "" */
     char text[HTTP_CLIENT_TEXT]; /* the same in more words, with the host; "" */
 };
 
@@ -109,17 +110,18 @@ struct http_result {
  * check() returned. `ret` is written in any case. */
 DET_MUST_CHECK int http_client_call(
     struct http_client *client, const struct http_call *call, struct http_result *ret);
-/* The same in steps, for a caller that works while an answer comes; `call` and `ret` stay until
- * its end. http_client_wait() returns 1 when more of the body has come, or at `until` (monotonic);
- * otherwise as http_client_call(), and it has ended. http_client_end() gives it up. */
+/* http_client_call() in steps, for a caller that works while it waits; `call` and `ret` must stay
+ * until the end. http_client_wait() returns 1 when more of the body has arrived, or at `until`
+ * (monotonic); otherwise the call has ended, with the results of http_client_call().
+ * http_client_end() abandons it. */
 void http_client_begin(
     struct http_client *client, const struct http_call *call, struct http_result *ret);
 DET_MUST_CHECK int http_client_wait(struct http_client *client, det_time until);
 void http_client_end(struct http_client *client);
 
-/* Whether it is a URL of http or https, with a host and without a user. */
+/* Returns true for an http or https URL with a host and without a user. */
 bool http_client_takes(const char *url);
-/* Seconds since 1970 of a date in the format of HTTP; -1: malformed. */
+/* Converts a date of HTTP to seconds since 1970; -1: malformed. */
 int64_t http_client_date(const char *text);
 
 #endif

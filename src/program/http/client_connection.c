@@ -149,8 +149,9 @@ static void update_watch(struct http_connection *connection)
     connection->watched = events;
 }
 
-/* Who still sends would not get to see an answer before a reset, were it closed at once. */
-static bool shall_linger(const struct http_connection *connection)
+/* Closing at once would reset the connection of a client that still sends, before it reads the
+ * answer. */
+static bool linger_wanted(const struct http_connection *connection)
 {
     return !connection->is_ended && connection->state == CONNECTION_CLOSING &&
            (connection->parse.size > 0 || connection->parse.phase != HTTP_PHASE_LINE);
@@ -158,7 +159,7 @@ static bool shall_linger(const struct http_connection *connection)
 
 static void end_connection(struct http_connection *connection)
 {
-    if (!shall_linger(connection)) {
+    if (!linger_wanted(connection)) {
         close_connection(connection);
         return;
     }
@@ -174,8 +175,8 @@ static void next_request(struct http_connection *connection)
     struct http_parse *parse = &connection->parse;
 
     connection->is_starved = false;
-    if (connection->shall_close) {
-        if (parse->phase == HTTP_PHASE_WHOLE)
+    if (connection->close_wanted) {
+        if (parse->phase == HTTP_PHASE_COMPLETE)
             http_parse_next(parse);
         set_state(connection, CONNECTION_CLOSING);
         return;
@@ -196,7 +197,7 @@ static bool is_stream(const struct http_connection *connection)
 }
 
 /* All output was read; the handler may write more, or end. */
-static void tell_drained(struct http_connection *connection)
+static void report_drained(struct http_connection *connection)
 {
     struct http_exchange *exchange = &connection->exchange;
 
@@ -217,7 +218,7 @@ static void write_out(struct http_connection *connection)
 
     http_output_flush(connection);
     if (had_something && !http_output_waits(connection))
-        tell_drained(connection);
+        report_drained(connection);
 }
 
 /* Returns true if the connection is finished now that all output is written. */
@@ -297,7 +298,7 @@ static void open_exchange(struct http_connection *connection)
 static void begin_exchange(struct http_connection *connection)
 {
     set_state(connection, CONNECTION_HANDLING);
-    connection->shall_close = connection->server->is_draining || !connection->parse.is_keep_alive;
+    connection->close_wanted = connection->server->is_draining || !connection->parse.is_keep_alive;
 }
 
 static void handle_request(struct http_connection *connection)
@@ -312,8 +313,7 @@ static void handle_request(struct http_connection *connection)
         next_request(connection);
 }
 
-/* An answer in place of the handler's, now or later. What follows the headers is not worth reading
- * then. */
+/* Answers instead of the handler, now or later. The body is not read. */
 static void turn_down(
     struct http_connection *connection, unsigned status, struct http_answer *answer)
 {
@@ -322,7 +322,7 @@ static void turn_down(
     det_assert(is_later == connection->exchange.is_kept);
     begin_exchange(connection);
     if (connection->parse.has_body)
-        connection->shall_close = true;
+        connection->close_wanted = true;
     answer->status = status;
     if (!is_later)
         http_answer(&connection->exchange, answer);
@@ -355,7 +355,7 @@ static void admit_request(struct http_connection *connection)
         set_state(connection, CONNECTION_BODY);
 }
 
-/* One verdict; whether another one may follow. */
+/* Takes one step of the parser; returns true if another may follow. */
 static bool advance_parse(struct http_connection *connection)
 {
     switch (http_parse(&connection->parse)) {
@@ -365,7 +365,7 @@ static bool advance_parse(struct http_connection *connection)
     case HTTP_HEADERS:
         admit_request(connection);
         return true;
-    case HTTP_WHOLE:
+    case HTTP_COMPLETE:
         handle_request(connection);
         return true;
     case HTTP_REFUSED:
@@ -376,7 +376,8 @@ static bool advance_parse(struct http_connection *connection)
     return false;
 }
 
-/* Static data, or much else, is written before there is more. */
+/* Flushes static data, or much output, before the next answer. Returns true if nothing is left
+ * waiting. */
 static bool can_answer(struct http_connection *connection)
 {
     if (connection->tail_size || connection->output.size >= PIPELINE_SIZE)
@@ -403,7 +404,7 @@ static void give_up(struct http_connection *connection)
         connection->is_broken = true;
 }
 
-/* Something has come. */
+/* Input has arrived. */
 static void note_bytes(struct http_connection *connection)
 {
     if (connection->state == CONNECTION_IDLE) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* client_connection_test.c - connections whose other side is the test, byte by byte: requests, and
- * how connections end. Answers are in response_test.c, time is in deadline_test.c. */
+/* client_connection_test.c - connections byte by byte: requests, and how connections end. Answers
+ * are in response_test.c, time is in deadline_test.c. */
 #include "http/sim_test.h"
 
 static void test_a_request_costs_one_read_and_one_write(void **state)
@@ -14,14 +14,14 @@ static void test_a_request_costs_one_read_and_one_write(void **state)
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
     for (unsigned i = 1; i <= 3; i++) {
-        say(&house, &client, GET("/a"));
+        send_text(&house, &client, GET("/a"));
         assert_int_equal(client.reads, i);
         assert_int_equal(client.writes, i);
         assert_int_equal(client.watches, 1);
         assert_string_equal(
-            heard(&client), "HTTP/1.1 200 OK\r\n"
-                            "Date: Thu, 01 Jan 2026 00:00:00 GMT\r\n"
-                            "Content-Length: 3\r\n\r\n/a ");
+            received(&client), "HTTP/1.1 200 OK\r\n"
+                               "Date: Thu, 01 Jan 2026 00:00:00 GMT\r\n"
+                               "Content-Length: 3\r\n\r\n/a ");
         assert_null(client.connection->block);
         assert_null(client.connection->output.data);
     }
@@ -44,7 +44,8 @@ static void test_pipelined_requests_are_answered_in_order_and_in_one_write(void 
     (void)state;
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client,
+    send_text(
+        &house, &client,
         GET("/a") "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nxy" GET("/c") GET("/d"));
     assert_int_equal(client.reads, 1);
     assert_int_equal(client.writes, 1);
@@ -53,8 +54,8 @@ static void test_pipelined_requests_are_answered_in_order_and_in_one_write(void 
     house_close(&house);
 }
 
-/* However the bytes come: the same answers. */
-static void test_cuts_change_nothing(void **state)
+/* The answers do not depend on how the bytes are split. */
+static void test_split_input_gives_the_same_answers(void **state)
 {
     static const char bytes[] = GET("/a") "POST /b HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
                                           "chunked\r\n\r\n2\r\nxy\r\n0\r\n\r\n" GET("/c");
@@ -67,14 +68,14 @@ static void test_cuts_change_nothing(void **state)
         house_open(&house);
         assert_int_equal(client_open(&client, &house), 0);
         client.read_max = cut;
-        say(&house, &client, bytes);
+        send_text(&house, &client, bytes);
         assert_string_equal(bodies(&client), "/a |/b xy|/c |");
         client_deinit(&client);
         house_close(&house);
     }
 }
 
-static void test_what_is_kept_is_answered_later_and_then_comes_the_next(void **state)
+static void test_deferred_answer_precedes_the_next_request(void **state)
 {
     struct client client;
     struct house house;
@@ -83,15 +84,15 @@ static void test_what_is_kept_is_answered_later_and_then_comes_the_next(void **s
     (void)state;
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client, "POST /keep HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
+    send_text(&house, &client, "POST /keep HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
     assert_non_null(house.kept);
-    /* Bytes that come now must not harm the body that is being looked at. */
-    say(&house, &client, GET("/next"));
+    /* Bytes that arrive now must not change the body in use. */
+    send_text(&house, &client, GET("/next"));
     assert_string_equal(http_request(house.kept)->body, "hello");
-    assert_string_equal(heard(&client), "");
+    assert_string_equal(received(&client), "");
     answer_text(house.kept, 201, "later");
     pump(&house, &client);
-    text = heard(&client);
+    text = received(&client);
     assert_has(text, "201 Created\r\n");
     assert_has(text, "/next ");
     assert_int_equal(house.gone, 0);
@@ -99,7 +100,7 @@ static void test_what_is_kept_is_answered_later_and_then_comes_the_next(void **s
     house_close(&house);
 }
 
-static void test_who_goes_away_is_told_of_once(void **state)
+static void test_disconnect_is_reported_once(void **state)
 {
     struct client client;
     struct house house;
@@ -107,7 +108,7 @@ static void test_who_goes_away_is_told_of_once(void **state)
     (void)state;
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client, GET("/keep"));
+    send_text(&house, &client, GET("/keep"));
     client.is_reset = true;
     pump(&house, &client);
     assert_true(client.is_closed);
@@ -118,7 +119,7 @@ static void test_who_goes_away_is_told_of_once(void **state)
     assert_int_equal(house.gone, 1);
 }
 
-static void test_closing_the_server_tells_who_keeps(void **state)
+static void test_server_close_notifies_deferred_requests(void **state)
 {
     struct client client;
     struct house house;
@@ -126,14 +127,14 @@ static void test_closing_the_server_tells_who_keeps(void **state)
     (void)state;
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client, GET("/stream"));
+    send_text(&house, &client, GET("/stream"));
     house_close(&house);
     assert_true(client.is_closed);
     assert_int_equal(house.gone, 1);
     client_deinit(&client);
 }
 
-static void test_who_ends_its_own_side_is_answered_but_for_a_stream(void **state)
+static void test_half_closed_client_is_answered_except_for_streams(void **state)
 {
     struct client client;
     struct house house;
@@ -149,7 +150,7 @@ static void test_who_ends_its_own_side_is_answered_but_for_a_stream(void **state
     answer_text(house.kept, 200, "later");
     pump(&house, &client);
     assert_true(client.is_closed);
-    assert_has(heard(&client), "later");
+    assert_has(received(&client), "later");
     client_deinit(&client);
 
     assert_int_equal(client_open(&client, &house), 0);
@@ -162,15 +163,15 @@ static void test_who_ends_its_own_side_is_answered_but_for_a_stream(void **state
 
     assert_int_equal(client_open(&client, &house), 0);
     client.has_ended = true;
-    say(&house, &client, "GET / HT");
+    send_text(&house, &client, "GET / HT");
     assert_true(client.is_closed);
-    assert_string_equal(heard(&client), "");
+    assert_string_equal(received(&client), "");
     client_deinit(&client);
     house_close(&house);
 }
 
-/* Answers that are not read stop the reading of requests, and so of bytes. */
-static void test_who_pipelines_and_does_not_read_is_not_read_from(void **state)
+/* The server reads no more requests while answers are unread. */
+static void test_unread_pipelined_answers_stop_reading(void **state)
 {
     struct client client;
     struct house house;
@@ -195,7 +196,7 @@ static void test_who_pipelines_and_does_not_read_is_not_read_from(void **state)
     house_close(&house);
 }
 
-static void test_nobody_makes_us_read_a_body_without_a_right_to(void **state)
+static void test_unauthorized_body_is_not_read(void **state)
 {
     struct client client;
     struct house house;
@@ -203,22 +204,23 @@ static void test_nobody_makes_us_read_a_body_without_a_right_to(void **state)
     (void)state;
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client,
+    send_text(
+        &house, &client,
         "POST /secret HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n"
         "Expect: 100-continue\r\n\r\n");
-    assert_has(heard(&client), "401 Unauthorized\r\n");
+    assert_has(received(&client), "401 Unauthorized\r\n");
     assert_true(client.is_ended);
     assert_string_equal(det_buffer_text(&house.seen), "= 401 /secret \n");
     client_deinit(&client);
 
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client, GET("/secret") GET("/a"));
+    send_text(&house, &client, GET("/secret") GET("/a"));
     assert_string_equal(bodies(&client), "no|/a |");
     client_deinit(&client);
     house_close(&house);
 }
 
-static void test_a_refusal_may_come_later_and_its_body_is_not_read(void **state)
+static void test_late_refusal_skips_the_body(void **state)
 {
     struct client client;
     struct house house;
@@ -227,26 +229,27 @@ static void test_a_refusal_may_come_later_and_its_body_is_not_read(void **state)
     (void)state;
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client, "POST /guess HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nhello");
-    assert_string_equal(heard(&client), "");
-    say(&house, &client, "and more of it");
+    send_text(
+        &house, &client, "POST /guess HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nhello");
+    assert_string_equal(received(&client), "");
+    send_text(&house, &client, "and more of it");
     answer_text(house.kept, 401, "no");
     pump(&house, &client);
-    text = heard(&client);
+    text = received(&client);
     assert_has(text, "401 Unauthorized\r\n");
     assert_has(text, "Connection: close\r\n");
     assert_true(client.is_ended);
     assert_string_equal(det_buffer_text(&house.seen), "= 401 /guess \n");
     client_deinit(&client);
 
-    /* Without a body the connection is as good as before. */
+    /* Without a body the connection can be used again. */
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client, GET("/guess") GET("/a"));
-    assert_string_equal(heard(&client), "");
+    send_text(&house, &client, GET("/guess") GET("/a"));
+    assert_string_equal(received(&client), "");
     answer_text(house.kept, 401, "no");
     pump(&house, &client);
     assert_string_equal(bodies(&client), "no|/a |");
-    say(&house, &client, GET("/guess"));
+    send_text(&house, &client, GET("/guess"));
     client.is_reset = true;
     pump(&house, &client);
     assert_int_equal(house.gone, 1);
@@ -254,7 +257,7 @@ static void test_a_refusal_may_come_later_and_its_body_is_not_read(void **state)
     house_close(&house);
 }
 
-static void test_a_body_is_asked_for_where_it_waits_for_that(void **state)
+static void test_expected_continue_is_sent(void **state)
 {
     static const char head[] =
         "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n";
@@ -264,19 +267,19 @@ static void test_a_body_is_asked_for_where_it_waits_for_that(void **state)
     (void)state;
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client, head);
-    assert_string_equal(heard(&client), "HTTP/1.1 100 Continue\r\n\r\n");
-    say(&house, &client, "xy");
+    send_text(&house, &client, head);
+    assert_string_equal(received(&client), "HTTP/1.1 100 Continue\r\n\r\n");
+    send_text(&house, &client, "xy");
     assert_string_equal(bodies(&client), "/a xy|");
     det_buffer_append_text(&client.sent, head);
-    say(&house, &client, "xy");
+    send_text(&house, &client, "xy");
     assert_null(strstr(det_buffer_text(&client.got), "100 Continue"));
     assert_string_equal(bodies(&client), "/a xy|");
     client_deinit(&client);
     house_close(&house);
 }
 
-static void test_large_requests_get_the_room_they_need(void **state)
+static void test_large_requests_grow_the_buffer(void **state)
 {
     struct det_buffer bytes;
     struct client client;
@@ -292,7 +295,7 @@ static void test_large_requests_get_the_room_they_need(void **state)
     det_buffer_format(&bytes, "Content-Length: 1000000\r\n\r\n%01000000d", 2);
     det_buffer_append_text(&bytes, GET("/b"));
     client.read_max = 7777;
-    say_bytes(&house, &client, bytes.data, bytes.size);
+    print_bytes(&house, &client, bytes.data, bytes.size);
     assert_has(det_buffer_text(&house.seen), " 1000000\n");
     assert_has(det_buffer_text(&house.seen), "GET /b 0\n= 200 /b \n");
     assert_null(client.connection->block);
@@ -302,8 +305,8 @@ static void test_large_requests_get_the_room_they_need(void **state)
     house_close(&house);
 }
 
-/* With its side ended there is nothing to read, and only the hang-up tells. */
-static void test_a_hang_up_is_noticed_without_reading(void **state)
+/* After the client has shut down its side, only the hang-up is reported. */
+static void test_hang_up_is_detected_without_reading(void **state)
 {
     struct client client;
     struct house house;
@@ -312,7 +315,7 @@ static void test_a_hang_up_is_noticed_without_reading(void **state)
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
     client.has_ended = true;
-    say(&house, &client, GET("/keep"));
+    send_text(&house, &client, GET("/keep"));
     assert_int_equal(client.events, 0);
     http_connection_ready(client.connection, DET_POLL_READ);
     assert_false(client.is_closed);
@@ -324,7 +327,7 @@ static void test_a_hang_up_is_noticed_without_reading(void **state)
     house_close(&house);
 }
 
-static void test_a_drain_closes_each_behind_its_answer(void **state)
+static void test_drain_closes_each_connection_after_its_answer(void **state)
 {
     struct client idle, half, kept;
     struct house house;
@@ -334,18 +337,18 @@ static void test_a_drain_closes_each_behind_its_answer(void **state)
     assert_int_equal(client_open(&idle, &house), 0);
     assert_int_equal(client_open(&half, &house), 0);
     assert_int_equal(client_open(&kept, &house), 0);
-    say(&house, &half, "GET /a HTTP/1.1\r\n");
-    say(&house, &kept, GET("/keep"));
+    send_text(&house, &half, "GET /a HTTP/1.1\r\n");
+    send_text(&house, &kept, GET("/keep"));
     http_server_drain(house.server);
     pump(&house, &idle);
     assert_true(idle.is_closed);
     assert_int_equal(http_server_connections(house.server), 2);
-    say(&house, &half, "Host: a\r\n\r\n");
-    assert_has(heard(&half), "Connection: close\r\n\r\n/a ");
+    send_text(&house, &half, "Host: a\r\n\r\n");
+    assert_has(received(&half), "Connection: close\r\n\r\n/a ");
     assert_true(half.is_closed);
     answer_text(house.kept, 200, "later");
     pump(&house, &kept);
-    assert_has(heard(&kept), "Connection: close\r\n");
+    assert_has(received(&kept), "Connection: close\r\n");
     assert_true(kept.is_closed);
     assert_int_equal(http_server_connections(house.server), 0);
     client_deinit(&idle);
@@ -359,18 +362,18 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_request_costs_one_read_and_one_write),
         cmocka_unit_test(test_pipelined_requests_are_answered_in_order_and_in_one_write),
-        cmocka_unit_test(test_cuts_change_nothing),
-        cmocka_unit_test(test_what_is_kept_is_answered_later_and_then_comes_the_next),
-        cmocka_unit_test(test_who_goes_away_is_told_of_once),
-        cmocka_unit_test(test_closing_the_server_tells_who_keeps),
-        cmocka_unit_test(test_who_ends_its_own_side_is_answered_but_for_a_stream),
-        cmocka_unit_test(test_who_pipelines_and_does_not_read_is_not_read_from),
-        cmocka_unit_test(test_nobody_makes_us_read_a_body_without_a_right_to),
-        cmocka_unit_test(test_a_refusal_may_come_later_and_its_body_is_not_read),
-        cmocka_unit_test(test_a_body_is_asked_for_where_it_waits_for_that),
-        cmocka_unit_test(test_large_requests_get_the_room_they_need),
-        cmocka_unit_test(test_a_hang_up_is_noticed_without_reading),
-        cmocka_unit_test(test_a_drain_closes_each_behind_its_answer),
+        cmocka_unit_test(test_split_input_gives_the_same_answers),
+        cmocka_unit_test(test_deferred_answer_precedes_the_next_request),
+        cmocka_unit_test(test_disconnect_is_reported_once),
+        cmocka_unit_test(test_server_close_notifies_deferred_requests),
+        cmocka_unit_test(test_half_closed_client_is_answered_except_for_streams),
+        cmocka_unit_test(test_unread_pipelined_answers_stop_reading),
+        cmocka_unit_test(test_unauthorized_body_is_not_read),
+        cmocka_unit_test(test_late_refusal_skips_the_body),
+        cmocka_unit_test(test_expected_continue_is_sent),
+        cmocka_unit_test(test_large_requests_grow_the_buffer),
+        cmocka_unit_test(test_hang_up_is_detected_without_reading),
+        cmocka_unit_test(test_drain_closes_each_connection_after_its_answer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,7 +18,7 @@
 
 #include "lib/test.h"
 
-static unsigned sleeps; /* that no signal has ended */
+static unsigned sleeps; /* not ended by a signal */
 static volatile sig_atomic_t is_interrupted;
 
 int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
@@ -33,7 +33,7 @@ int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, cons
     return found;
 }
 
-/* What a fortified build calls instead. */
+/* The name of ppoll() in a fortified build. */
 int __ppoll_chk(
     struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask,
     size_t size);

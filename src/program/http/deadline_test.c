@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* deadline_test.c - slow clients in virtual time: each is waited for as long as it may take, to
- * the second, and no byte begins a deadline anew. */
+/* deadline_test.c - slow clients in virtual time: each deadline is exact to the second, and no byte
+ * restarts it. */
 #include "http/sim_test.h"
 
-/* Says the bytes, so many each second, until all are said or the server has had enough; how many
- * seconds that took. */
+/* Sends `rate` bytes each second, until all are sent or the server ends the connection. Returns the
+ * seconds. */
 static det_time drip(struct house *house, struct client *client, const char *bytes, size_t rate)
 {
     det_time begin = det_loop_now(house->loop);
@@ -14,14 +14,14 @@ static det_time drip(struct house *house, struct client *client, const char *byt
     while (*bytes && !client->is_ended && !client->is_closed) {
         size_t size = strlen(bytes) < rate ? strlen(bytes) : rate;
 
-        say_bytes(house, client, bytes, size);
+        print_bytes(house, client, bytes, size);
         bytes += size;
         pass(house, client, DET_SECOND);
     }
     return (det_loop_now(house->loop) - begin) / DET_SECOND;
 }
 
-/* How long until it is closed, in seconds, of which there are at most `most`. */
+/* Returns the seconds until it is closed, at most `most`. */
 static det_time wait_closed(struct house *house, struct client *client, det_time most)
 {
     det_time begin = det_loop_now(house->loop);
@@ -42,8 +42,8 @@ static void test_slow_headers_have_ten_seconds(void **state)
     assert_int_equal(client_open(&client, &house), 0);
     took = drip(&house, &client, GET("/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), 1);
     assert_true(took >= 10 && took <= 12);
-    assert_has(heard(&client), "HTTP/1.1 408 Request Timeout\r\n");
-    assert_has(det_buffer_text(&house.seen), "= 408 - the headers took too long to come\n");
+    assert_has(received(&client), "HTTP/1.1 408 Request Timeout\r\n");
+    assert_has(det_buffer_text(&house.seen), "= 408 - the headers did not arrive in time\n");
     took = wait_closed(&house, &client, 10);
     assert_true(took >= 1 && took <= 3);
     client_deinit(&client);
@@ -51,7 +51,7 @@ static void test_slow_headers_have_ten_seconds(void **state)
     assert_int_equal(client_open(&client, &house), 0);
     took = drip(&house, &client, GET("/a"), 5);
     assert_true(took < 10);
-    assert_has(heard(&client), "200 OK");
+    assert_has(received(&client), "200 OK");
     client_deinit(&client);
     house_close(&house);
 }
@@ -67,16 +67,16 @@ static void test_an_idle_connection_has_a_minute(void **state)
     assert_int_equal(client_open(&fresh, &house), 0);
     assert_int_equal(client_open(&used, &house), 0);
     pass(&house, &used, 30 * DET_SECOND);
-    say(&house, &used, GET("/a"));
-    (void)heard(&used);
+    send_text(&house, &used, GET("/a"));
+    (void)received(&used);
     took = wait_closed(&house, &fresh, 100);
     assert_true(took >= 29 && took <= 32);
     assert_false(used.is_closed);
     took = wait_closed(&house, &used, 100);
     assert_true(took >= 28 && took <= 32);
-    /* Nobody is told what it did not ask. */
-    assert_string_equal(heard(&fresh), "");
-    assert_string_equal(heard(&used), "");
+    /* Idle clients get no answer. */
+    assert_string_equal(received(&fresh), "");
+    assert_string_equal(received(&used), "");
     client_deinit(&fresh);
     client_deinit(&used);
     house_close(&house);
@@ -103,20 +103,20 @@ static void test_a_body_comes_at_a_kibibyte_a_second_at_least(void **state)
     post(&client, 200000, body);
     took = drip(&house, &client, body, 2048);
     assert_true(took >= 97);
-    assert_has(heard(&client), "200 OK");
+    assert_has(received(&client), "200 OK");
     client_deinit(&client);
 
     assert_int_equal(client_open(&client, &house), 0);
     post(&client, 200000, body);
     took = drip(&house, &client, body, 100);
     assert_true(took >= 30 && took <= 36);
-    assert_has(heard(&client), "408 Request Timeout");
-    assert_has(det_buffer_text(&house.seen), "= 408 - the body took too long to come\n");
+    assert_has(received(&client), "408 Request Timeout");
+    assert_has(det_buffer_text(&house.seen), "= 408 - the body did not arrive in time\n");
     client_deinit(&client);
     house_close(&house);
 }
 
-/* Reads so many bytes each second until nothing waits any more; how many seconds. */
+/* Reads `rate` bytes each second until nothing is waiting. Returns the seconds. */
 static det_time sip(struct house *house, struct client *client, size_t rate)
 {
     det_time begin = det_loop_now(house->loop);
@@ -138,7 +138,7 @@ static void test_an_answer_is_read_at_a_kibibyte_a_second_at_least(void **state)
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
     client.window = 0;
-    say(&house, &client, GET("/static"));
+    send_text(&house, &client, GET("/static"));
     took = sip(&house, &client, 2048);
     assert_true(took >= 48);
     assert_false(client.is_closed);
@@ -147,7 +147,7 @@ static void test_an_answer_is_read_at_a_kibibyte_a_second_at_least(void **state)
 
     assert_int_equal(client_open(&client, &house), 0);
     client.window = 0;
-    say(&house, &client, GET("/static"));
+    send_text(&house, &client, GET("/static"));
     took = sip(&house, &client, 1);
     assert_true(took >= 30 && took <= 32);
     assert_true(client.is_closed);
@@ -155,7 +155,7 @@ static void test_an_answer_is_read_at_a_kibibyte_a_second_at_least(void **state)
     house_close(&house);
 }
 
-static void test_a_stream_that_is_read_has_all_the_time(void **state)
+static void test_stream_that_is_read_has_no_deadline(void **state)
 {
     struct client client;
     struct house house;
@@ -163,7 +163,7 @@ static void test_a_stream_that_is_read_has_all_the_time(void **state)
     (void)state;
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client, GET("/stream"));
+    send_text(&house, &client, GET("/stream"));
     for (int i = 0; i < 100; i++) {
         pass(&house, &client, DET_MINUTE);
         assert_int_equal(http_write(house.kept, "x", 1), 0);
@@ -178,16 +178,16 @@ static void test_a_stream_that_is_read_has_all_the_time(void **state)
     client_deinit(&client);
 
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client, GET("/keep"));
+    send_text(&house, &client, GET("/keep"));
     pass(&house, &client, DET_HOUR);
     answer_text(house.kept, 200, "at last");
     pump(&house, &client);
-    assert_has(heard(&client), "at last");
+    assert_has(received(&client), "at last");
     client_deinit(&client);
     house_close(&house);
 }
 
-/* What many idle connections cost is one look at each a second. */
+/* Many idle connections cost one check each per second. */
 static void test_a_thousand_idle_connections_cost_a_turn_a_second(void **state)
 {
     static struct client clients[1000];
@@ -208,12 +208,12 @@ static void test_a_thousand_idle_connections_cost_a_turn_a_second(void **state)
     assert_int_equal(http_server_connections(house.server), 1000);
     pass(&house, NULL, 12 * DET_SECOND);
     assert_int_equal(http_server_connections(house.server), 0);
-    /* And nothing is waited for where there are none. */
+    /* Without connections no timer is armed. */
     assert_int_equal(det_loop_deadline(house.loop), DET_NEVER);
     house_close(&house);
 }
 
-static void test_the_date_is_that_of_the_answer(void **state)
+static void test_date_header_is_the_time_of_the_answer(void **state)
 {
     struct client client;
     struct house house;
@@ -222,14 +222,14 @@ static void test_the_date_is_that_of_the_answer(void **state)
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
     pass(&house, NULL, 1500 * DET_MILLISECOND);
-    say(&house, &client, GET("/a"));
-    assert_has(heard(&client), "Date: Thu, 01 Jan 2026 00:00:01 GMT\r\n");
+    send_text(&house, &client, GET("/a"));
+    assert_has(received(&client), "Date: Thu, 01 Jan 2026 00:00:01 GMT\r\n");
     pass(&house, NULL, 400 * DET_MILLISECOND);
-    say(&house, &client, GET("/a"));
-    assert_has(heard(&client), "Date: Thu, 01 Jan 2026 00:00:01 GMT\r\n");
+    send_text(&house, &client, GET("/a"));
+    assert_has(received(&client), "Date: Thu, 01 Jan 2026 00:00:01 GMT\r\n");
     pass(&house, NULL, 100 * DET_MILLISECOND);
-    say(&house, &client, GET("/a"));
-    assert_has(heard(&client), "Date: Thu, 01 Jan 2026 00:00:02 GMT\r\n");
+    send_text(&house, &client, GET("/a"));
+    assert_has(received(&client), "Date: Thu, 01 Jan 2026 00:00:02 GMT\r\n");
     client_deinit(&client);
     house_close(&house);
 }
@@ -241,9 +241,9 @@ int main(void)
         cmocka_unit_test(test_an_idle_connection_has_a_minute),
         cmocka_unit_test(test_a_body_comes_at_a_kibibyte_a_second_at_least),
         cmocka_unit_test(test_an_answer_is_read_at_a_kibibyte_a_second_at_least),
-        cmocka_unit_test(test_a_stream_that_is_read_has_all_the_time),
+        cmocka_unit_test(test_stream_that_is_read_has_no_deadline),
         cmocka_unit_test(test_a_thousand_idle_connections_cost_a_turn_a_second),
-        cmocka_unit_test(test_the_date_is_that_of_the_answer),
+        cmocka_unit_test(test_date_header_is_the_time_of_the_answer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

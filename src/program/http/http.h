@@ -71,11 +71,11 @@ struct http_answer {
     const void *body; /* copied, unless `is_static`: then it must outlive the server */
     size_t body_size;
     bool is_static;
-    bool shall_close; /* close the connection after this */
+    bool close_wanted; /* close the connection after this */
 };
 
 /* Writes the body of an error, which always has the form {"error":{"code":"...","text":"..."}} and
- * a newline. Returns its size. Characters that could end a JSON string become question marks. */
+ * a newline. Returns its size. A long text is cut. Allocates nothing. */
 #define HTTP_ERROR_BODY 512
 size_t http_error_body(char target[HTTP_ERROR_BODY], const char *code, const char *text);
 
@@ -89,8 +89,6 @@ void *http_note(struct http_exchange *exchange);
  * limit is reached or no descriptors are left. Connections over a unix socket have their own
  * limit. */
 void http_vouch(struct http_exchange *exchange);
-/* Returns when the first byte of the request arrived, by the monotonic clock. */
-det_time http_since(const struct http_exchange *exchange);
 /* Sends the whole answer and ends the exchange. For HEAD the body is counted but not sent. */
 void http_answer(struct http_exchange *exchange, const struct http_answer *answer);
 /* Begins an answer of unknown length, in chunks (in HTTP/1.0: until the connection closes). The
@@ -105,11 +103,11 @@ void http_end(struct http_exchange *exchange);
 size_t http_waiting(const struct http_exchange *exchange);
 /* Returns true if its client has closed its side: it has left, or will send nothing more. */
 bool http_is_ended(const struct http_exchange *exchange);
-/* The exchange is finished later; a handler that has not finished it must call this before it
- * returns. `on_gone` comes instead of the end, and the exchange is over, when the client goes away
- * first or the server is closed; never from inside a function of this header but
- * http_server_close(). `on_drained` (may be NULL) comes when all that was written is on its way. A
- * client that ends its own side is still answered, but for a stream, whose client is gone then. */
+/* Keeps the exchange, to finish it later; a handler that has not finished it must call this before
+ * it returns. `on_gone` is called instead of the end, and the exchange is over, if the client
+ * leaves first or the server is closed; of the functions of this header only http_server_close()
+ * calls it. `on_drained` (may be NULL) is called when all written data was sent. A client that
+ * shuts down its side still gets its answer; a stream ends. */
 void http_keep(
     struct http_exchange *exchange, void (*on_gone)(void *user), void (*on_drained)(void *user),
     void *user);
@@ -129,7 +127,7 @@ struct http_done {
     unsigned status;     /* 0: the client went away first */
     uint64_t size;       /* of the answer's body */
     det_time span;       /* from the first byte to the answer's last */
-    bool is_stream;      /* its length was decided by its client */
+    bool is_stream;      /* begun by http_begin(): `span` depends on its client */
     const char *why_not; /* why the server itself refused it; NULL: it did not */
 };
 
@@ -153,11 +151,11 @@ struct http_options {
     size_t header_count;
     /* Called for each request, on the loop. */
     void (*handle)(void *context, struct http_exchange *exchange);
-    /* Runs for each request, when its headers are there and its body is not read yet. If it
-     * returns another status than 0, `ret` is sent with that status, and if there is a body the
-     * connection is closed: so nobody without a right to it makes us read one. It may also call
-     * http_keep() and return HTTP_LATER: the exchange then is that of a request whose body nobody
-     * reads, which is answered later, and closed the same way. May be NULL. */
+    /* Runs for each request after its headers, before its body is read. If it returns a status
+     * other than 0, `ret` is sent with that status, and the connection is closed if there is a
+     * body: unauthorized clients cannot make the server read one. It may also call http_keep() and
+     * return HTTP_LATER: the request is answered later without reading its body, and closed in the
+     * same way. May be NULL. */
     unsigned (*admit)(void *context, struct http_exchange *exchange, struct http_answer *ret);
     void (*done)(void *context, const struct http_done *done); /* may be NULL */
     void *context;
@@ -183,11 +181,8 @@ int http_server_renew(
 int http_listen(
     struct http_server *server, const char *address, const void *user,
     struct det_error *reterr) DET_MUST_CHECK;
-/* Listens on a unix socket at this path, which must be free or a stale socket. */
-int http_listen_path(
-    struct http_server *server, const char *path, unsigned mode, const void *user,
-    struct det_error *reterr) DET_MUST_CHECK;
-/* Creates a listening descriptor without a server, for http_listen_given(). */
+/* Binds a unix socket at this path, which must be free or a stale socket, for http_listen_given().
+ * The caller removes the path. */
 int http_bind_path(const char *path, unsigned mode, int *ret, struct det_error *reterr)
     DET_MUST_CHECK;
 /* Adds a descriptor that already listens (socket activation); the server closes it. */

@@ -6,7 +6,7 @@
  *            accept                   first byte        headers         body
  *     ---------------> CONNECTION_IDLE ---------> _HEAD --------> _BODY ---------> _HANDLING
  *                             ^                     ^                                  |
- *                             |                     |  more has come already           | answered
+ *                             |                     |  more bytes are buffered         | answered
  *                             +---------------------+----------------------------------+
  *                                                                                      | the last
  *          _HEAD, _BODY: refused, too slow                                             v
@@ -55,9 +55,9 @@ enum http_connection_state {
     CONNECTION_LINGERING,
 };
 
-/* Where a request is read to. */
+/* The buffer of a request. */
 struct http_block {
-    struct http_block *next; /* of those that are free */
+    struct http_block *next; /* next free block */
     char *data;
     size_t capacity;
     struct http_place *places;
@@ -74,12 +74,12 @@ struct http_exchange {
     uint64_t size;   /* of the answer's body */
     bool is_kept;    /* until it is over */
     bool is_stream;  /* http_begin() was called */
-    bool is_chunked; /* and has to be ended by a chunk */
+    bool is_chunked; /* must be ended by a last chunk */
     bool is_over;
     _Alignas(max_align_t) unsigned char note[HTTP_NOTE_SIZE];
 };
 
-/* How many connections an address has. */
+/* The connections of an address. */
 struct http_peer {
     const char *key; /* `address` */
     uint32_t count;
@@ -89,7 +89,7 @@ struct http_peer {
 
 struct http_connection {
     struct det_list node; /* of the server */
-    struct det_list todo; /* of the server; alone when there is nothing to attend to */
+    struct det_list todo; /* empty when there is nothing to attend to */
     struct http_server *server;
     const struct http_io *io;
     void *stream;
@@ -98,10 +98,10 @@ struct http_connection {
     det_time since; /* start of the state */
     uint64_t moved; /* bytes read in it */
     bool is_busy;
-    bool is_ended;    /* by its client: end of input */
-    bool is_broken;   /* nothing more can be read or written */
-    bool is_starved;  /* more input is required before the parser can continue */
-    bool shall_close; /* after this answer */
+    bool is_ended;     /* by its client: end of input */
+    bool is_broken;    /* nothing more can be read or written */
+    bool is_starved;   /* more input is required before the parser can continue */
+    bool close_wanted; /* after this answer */
 
     struct http_block *block; /* NULL: no bytes of a request */
     struct http_parse parse;
@@ -133,12 +133,12 @@ struct http_server {
     struct det_list strangers; /* untrusted ones, oldest first; none of them is local */
     struct det_list todo;
     struct det_timer timer;
-    det_time timer_at; /* when it is set to */
+    det_time timer_at; /* when it fires */
     det_time sweep_at;
     det_time rest_until; /* accepting is paused until then; 0: not paused */
     bool is_draining;
     struct det_map peers;
-    struct http_block *blocks; /* that are free */
+    struct http_block *blocks; /* free */
     unsigned block_count;
     struct det_buffer spare; /* a free output buffer */
     uint64_t memory;         /* bytes of grown blocks and of pending outputs */
@@ -208,15 +208,12 @@ void http_output_flush(struct http_connection *connection);
 void http_output_release(struct http_connection *connection);
 
 /* response.c */
-void http_answer_write(
-    struct http_connection *connection, const struct http_answer *answer, bool has_length);
 void http_answer_refusal(struct http_connection *connection, enum http_refusal refusal);
 void http_exchange_gone(struct http_connection *connection);
 /* Writes the whole refusal sent to clients that get no connection. Returns its size. */
 size_t http_refusal_text(enum http_refusal refusal, char *target, size_t capacity);
 
 /* listener.c */
-void http_listeners_rest(struct http_server *server);
 void http_listeners_resume(struct http_server *server);
 void http_listeners_close(struct http_server *server);
 void http_peer_release(struct http_server *server, struct http_peer *peer);

@@ -32,7 +32,6 @@ struct http_listener {
     struct det_watch watch;
     const void *user;
     bool is_local; /* a unix socket */
-    char *path;    /* removed at the end; NULL: none */
     char address[sizeof((struct sockaddr_un *)NULL)->sun_path + 1];
 };
 
@@ -218,6 +217,15 @@ static void let_in(
     turn_away(listener, descriptor, refusal);
 }
 
+/* Accepts no connections for a while. */
+static void rest_listeners(struct http_server *server)
+{
+    for (struct http_listener *at = server->listeners; at; at = at->next)
+        det_loop_unwatch(server->options.loop, &at->watch);
+    server->rest_until = http_server_now(server) + REST_TIME;
+    http_server_wake(server, server->rest_until);
+}
+
 /* Closes some connections; if there are none to close, refuses one waiting client with a reason.
  * The listeners accept again after a while. */
 static void give_up_reserve(struct http_listener *listener)
@@ -236,7 +244,7 @@ static void give_up_reserve(struct http_listener *listener)
             turn_away(listener, descriptor, HTTP_REFUSED_DESCRIPTORS);
         server->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     }
-    http_listeners_rest(server);
+    rest_listeners(server);
 }
 
 static void on_accept(void *argument, unsigned events)
@@ -259,18 +267,10 @@ static void on_accept(void *argument, unsigned events)
             give_up_reserve(listener);
             return;
         }
-        /* A client that is gone before it was accepted is no reason to stop. */
+        /* A client may leave before it is accepted: accepts the next one. */
         if (errno != ECONNABORTED && errno != EINTR && errno != EPROTO)
             return;
     }
-}
-
-void http_listeners_rest(struct http_server *server)
-{
-    for (struct http_listener *at = server->listeners; at; at = at->next)
-        det_loop_unwatch(server->options.loop, &at->watch);
-    server->rest_until = http_server_now(server) + REST_TIME;
-    http_server_wake(server, server->rest_until);
 }
 
 void http_listeners_resume(struct http_server *server)
@@ -283,17 +283,7 @@ void http_listeners_resume(struct http_server *server)
     for (struct http_listener *at = server->listeners; at && r == 0; at = at->next)
         r = det_loop_watch(server->options.loop, &at->watch, DET_POLL_READ);
     if (r < 0)
-        http_listeners_rest(server);
-}
-
-static void free_listener(struct http_listener *listener)
-{
-    const struct det_allocator *allocator = listener->server->options.allocator;
-
-    if (listener->path)
-        (void)unlink(listener->path);
-    det_free_string(allocator, listener->path);
-    DET_DELETE(allocator, listener);
+        rest_listeners(server);
 }
 
 void http_listeners_close(struct http_server *server)
@@ -304,7 +294,7 @@ void http_listeners_close(struct http_server *server)
         server->listeners = listener->next;
         det_loop_unwatch(server->options.loop, &listener->watch);
         close(listener->watch.descriptor);
-        free_listener(listener);
+        DET_DELETE(server->options.allocator, listener);
     }
     if (server->reserve >= 0)
         close(server->reserve);
@@ -336,28 +326,24 @@ static void print_bound(struct http_listener *listener, int descriptor)
         http_address_print(&address, listener->address, sizeof listener->address);
 }
 
-/* Takes over the descriptor and the file at `path` on success. */
+/* Takes over the descriptor on success. */
 static int add_listener(
-    struct http_server *server, int descriptor, const char *path, const void *user,
-    struct det_error *reterr)
+    struct http_server *server, int descriptor, const void *user, struct det_error *reterr)
 {
     const struct det_allocator *allocator = server->options.allocator;
     struct http_listener *listener = DET_NEW(allocator, struct http_listener);
     int r;
 
     if (!listener)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     listener->server = server;
     listener->user = user;
-    listener->watch = (struct det_watch){ on_accept, listener, descriptor, 0 };
+    listener->watch =
+        (struct det_watch){ .run = on_accept, .argument = listener, .descriptor = descriptor };
     print_bound(listener, descriptor);
     r = det_loop_watch(server->options.loop, &listener->watch, DET_POLL_READ);
-    if (r == 0 && path && !(listener->path = det_string_copy(allocator, path))) {
-        det_loop_unwatch(server->options.loop, &listener->watch);
-        r = DET_ERR_NO_MEMORY;
-    }
     if (r < 0) {
-        free_listener(listener);
+        DET_DELETE(allocator, listener);
         return det_error_set(reterr, r, "%s", det_error_text(r));
     }
     append_listener(server, listener);
@@ -366,12 +352,12 @@ static int add_listener(
     return 0;
 }
 
-static int fail_bind(const char *where, const char *what, struct det_error *reterr)
+static int fail_bind(const char *where, struct det_error *reterr)
 {
     int cause = errno;
     int code = cause == EADDRINUSE ? DET_ERR_BUSY : DET_ERR_IO;
 
-    det_error_set(reterr, code, "%.200s %s: %s", where, what, strerrordesc_np(cause));
+    det_error_set(reterr, code, "cannot listen at %.200s: %s", where, strerrordesc_np(cause));
     if (reterr)
         reterr->cause = cause;
     return code;
@@ -381,18 +367,15 @@ int http_listen(
     struct http_server *server, const char *address, const void *user, struct det_error *reterr)
 {
     union http_address place;
-    socklen_t size;
     int descriptor, r;
 
-    if (!http_address_read(address, &place, &size))
-        return det_error_set(
-            reterr, DET_ERR_INVALID,
-            "\"%.100s\" is not an address to listen at, like 127.0.0.1:7788 or [::1]:7788",
-            address);
-    descriptor = http_address_bind(&place, size);
+    r = http_address_read(address, &place, reterr);
+    if (r < 0)
+        return r;
+    descriptor = http_address_bind(&place);
     if (descriptor < 0)
-        return fail_bind(address, "cannot be listened at", reterr);
-    r = add_listener(server, descriptor, NULL, user, reterr);
+        return fail_bind(address, reterr);
+    r = add_listener(server, descriptor, user, reterr);
     if (r < 0)
         close(descriptor);
     return r;
@@ -409,24 +392,7 @@ int http_bind_path(const char *path, unsigned mode, int *ret, struct det_error *
     if (http_address_is_taken(&place))
         return det_error_set(reterr, DET_ERR_BUSY, "%.200s is in use", path);
     *ret = http_address_bind_path(&place, mode);
-    return *ret < 0 ? fail_bind(path, "cannot be listened at", reterr) : 0;
-}
-
-int http_listen_path(
-    struct http_server *server, const char *path, unsigned mode, const void *user,
-    struct det_error *reterr)
-{
-    int descriptor, r;
-
-    r = http_bind_path(path, mode, &descriptor, reterr);
-    if (r < 0)
-        return r;
-    r = add_listener(server, descriptor, path, user, reterr);
-    if (r < 0) {
-        (void)unlink(path);
-        close(descriptor);
-    }
-    return r;
+    return *ret < 0 ? fail_bind(path, reterr) : 0;
 }
 
 int http_listen_given(
@@ -437,12 +403,12 @@ int http_listen_given(
 
     if (flags < 0 || fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) < 0 ||
         getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) < 0)
-        return fail_bind("the descriptor", "cannot be listened at", reterr);
+        return fail_bind("the descriptor", reterr);
     /* On a unix socket this fails, and is not needed. */
     (void)http_address_tune(descriptor);
     if (!is_listening)
         return det_error_set(reterr, DET_ERR_INVALID, "the descriptor does not listen");
-    return add_listener(server, descriptor, NULL, user, reterr);
+    return add_listener(server, descriptor, user, reterr);
 }
 
 const char *http_listener_address(const struct http_server *server, size_t index)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* listener_test.c - where a server listens, whom it lets in, and what it does without
- * descriptors. */
+/* listener_test.c - listening, admission of connections, and behaviour without descriptors. */
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -20,7 +19,7 @@ static int connect_path(const char *path)
     return descriptor;
 }
 
-static void test_a_unix_socket_knows_who_is_there(void **state)
+static void test_unix_socket_reports_the_peer(void **state)
 {
     char *folder = det_test_folder(), path[256];
     struct det_error error = { 0 };
@@ -31,30 +30,30 @@ static void test_a_unix_socket_knows_who_is_there(void **state)
     (void)state;
     snprintf(path, sizeof path, "%s/http", folder);
     house_open(&house, (struct http_limits){ 0 });
-    assert_int_equal(http_listen_path(house.server, path, 0600, &mark, &error), 0);
+    assert_int_equal(listen_path(house.server, path, 0600, &mark, &error), 0);
     assert_string_equal(http_listener_address(house.server, 0), path);
     assert_null(http_listener_address(house.server, 1));
     assert_int_equal(stat(path, &found), 0);
     assert_int_equal(found.st_mode & 0777, 0600);
     client = connect_path(path);
-    say(client, GET("/"));
-    (void)hear(&house, client, "hello");
+    send_text(client, GET("/"));
+    (void)receive(&house, client, "hello");
     assert_string_equal(house.peer, "unix");
     assert_ptr_equal(house.user, &mark);
     assert_true(house.is_trusted);
 
     house_open(&other, (struct http_limits){ 0 });
-    assert_int_equal(http_listen_path(other.server, path, 0600, NULL, &error), DET_ERR_BUSY);
+    assert_int_equal(listen_path(other.server, path, 0600, NULL, &error), DET_ERR_BUSY);
     assert_non_null(strstr(error.text, "is in use"));
     house_close(&other);
     close(client);
     house_close(&house);
-    assert_int_equal(stat(path, &found), -1);
+    assert_int_equal(unlink(path), 0);
     det_test_folder_remove(folder);
 }
 
-/* What a server that was killed has left is replaced; a file is not. */
-static void test_a_socket_that_nobody_answers_at_is_replaced(void **state)
+/* A stale socket of a killed server is replaced; a file is not. */
+static void test_stale_socket_is_replaced(void **state)
 {
     char *folder = det_test_folder(), path[256], text[300];
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -68,16 +67,16 @@ static void test_a_socket_that_nobody_answers_at_is_replaced(void **state)
     assert_int_equal(bind(left, (struct sockaddr *)&address, sizeof address), 0);
     close(left);
     house_open(&house, (struct http_limits){ 0 });
-    assert_int_equal(http_listen_path(house.server, path, 0660, NULL, &error), 0);
+    assert_int_equal(listen_path(house.server, path, 0660, NULL, &error), 0);
     snprintf(path, sizeof path, "%s/file", folder);
     det_test_write_file(path, "x", 1);
-    assert_int_equal(http_listen_path(house.server, path, 0660, NULL, &error), DET_ERR_BUSY);
+    assert_int_equal(listen_path(house.server, path, 0660, NULL, &error), DET_ERR_BUSY);
     snprintf(path, sizeof path, "%s/none/http", folder);
-    assert_int_equal(http_listen_path(house.server, path, 0660, NULL, &error), DET_ERR_IO);
+    assert_int_equal(listen_path(house.server, path, 0660, NULL, &error), DET_ERR_IO);
     assert_int_equal(error.cause, ENOENT);
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
-    assert_int_equal(http_listen_path(house.server, text, 0660, NULL, &error), DET_ERR_INVALID);
+    assert_int_equal(listen_path(house.server, text, 0660, NULL, &error), DET_ERR_INVALID);
     house_close(&house);
     det_test_folder_remove(folder);
 }
@@ -105,8 +104,8 @@ static void test_addresses_are_read_strictly(void **state)
     (void)state;
     house_open(&house, (struct http_limits){ 0 });
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_int_equal(http_listen(house.server, wrong[i], NULL, &error), DET_ERR_INVALID);
-    assert_non_null(strstr(error.text, "is not an address to listen at"));
+        assert_int_equal(http_listen(house.server, wrong[i], NULL, &error), DET_ERR_MALFORMED);
+    assert_non_null(strstr(error.text, "an address is"));
     snprintf(text, sizeof text, "127.0.0.1:%d", listen_any(&house));
     assert_int_equal(http_listen(house.server, text, NULL, &error), DET_ERR_BUSY);
     assert_int_equal(error.cause, EADDRINUSE);
@@ -115,8 +114,8 @@ static void test_addresses_are_read_strictly(void **state)
     house_close(&house);
 }
 
-/* Where there is no IPv6, nothing is shown. */
-static void test_ipv6_is_listened_at_and_counted_by_networks(void **state)
+/* Shows nothing if the machine has no IPv6. */
+static void test_ipv6_peers_are_counted_by_network(void **state)
 {
     struct sockaddr_in6 address = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
     int first = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -131,18 +130,18 @@ static void test_ipv6_is_listened_at_and_counted_by_networks(void **state)
         assert_int_equal(strncmp(text, "[::1]:", 6), 0);
         address.sin6_port = htons((uint16_t)strtoul(text + 6, NULL, 10));
         assert_int_equal(connect(first, (struct sockaddr *)&address, sizeof address), 0);
-        say(first, GET("/token"));
-        (void)hear(&house, first, "hello");
+        send_text(first, GET("/token"));
+        (void)receive(&house, first, "hello");
         assert_int_equal(strncmp(house.peer, "[::1]:", 6), 0);
         assert_int_equal(connect(second, (struct sockaddr *)&address, sizeof address), 0);
-        assert_non_null(strstr(hear(&house, second, NULL), "429 Too Many Requests"));
+        assert_non_null(strstr(receive(&house, second, NULL), "429 Too Many Requests"));
     }
     close(first);
     close(second);
     house_close(&house);
 }
 
-static void test_a_listener_can_be_given(void **state)
+static void test_inherited_listener_is_used(void **state)
 {
     struct sockaddr_in address = { .sin_family = AF_INET };
     int given = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), client;
@@ -159,14 +158,14 @@ static void test_a_listener_can_be_given(void **state)
     assert_int_equal(http_listen_given(house.server, given, NULL, &error), 0);
     client =
         connect_to((int)strtol(strchr(http_listener_address(house.server, 0), ':') + 1, NULL, 10));
-    say(client, GET("/"));
-    (void)hear(&house, client, "hello");
+    send_text(client, GET("/"));
+    (void)receive(&house, client, "hello");
     close(client);
     house_close(&house);
     assert_int_equal(fcntl(given, F_GETFD), -1);
 }
 
-/* As systemd gives one for a port without an address. */
+/* Like the socket that systemd opens for a port without an address. */
 static void test_a_listener_of_both_families_knows_ipv4(void **state)
 {
     struct sockaddr_in6 address = { .sin6_family = AF_INET6 };
@@ -184,8 +183,8 @@ static void test_a_listener_of_both_families_knows_ipv4(void **state)
     assert_int_equal(http_listen_given(house.server, given, NULL, NULL), 0);
     client =
         connect_to((int)strtol(strrchr(http_listener_address(house.server, 0), ':') + 1, NULL, 10));
-    say(client, GET("/"));
-    (void)hear(&house, client, "hello");
+    send_text(client, GET("/"));
+    (void)receive(&house, client, "hello");
     assert_int_equal(strncmp(house.peer, "127.0.0.1:", 10), 0);
     close(client);
     house_close(&house);
@@ -195,8 +194,8 @@ static int come(struct house *house, int port, const char *request)
 {
     int descriptor = connect_to(port);
 
-    say(descriptor, request);
-    (void)hear(house, descriptor, "hello");
+    send_text(descriptor, request);
+    (void)receive(house, descriptor, "hello");
     return descriptor;
 }
 
@@ -211,7 +210,7 @@ static void test_connections_are_counted_in_all_and_by_address(void **state)
     first = come(&house, port, GET("/token"));
     second = come(&house, port, GET("/token"));
     third = connect_to(port);
-    assert_non_null(strstr(hear(&house, third, NULL), "HTTP/1.1 429 Too Many Requests\r\n"));
+    assert_non_null(strstr(receive(&house, third, NULL), "HTTP/1.1 429 Too Many Requests\r\n"));
     close(third);
     close(second);
     while (http_server_connections(house.server) > 1)
@@ -225,13 +224,13 @@ static void test_connections_are_counted_in_all_and_by_address(void **state)
     port = listen_any(&house);
     first = come(&house, port, GET("/token"));
     second = connect_to(port);
-    assert_non_null(strstr(hear(&house, second, NULL), "there are too many connections\"}}"));
+    assert_non_null(strstr(receive(&house, second, NULL), "too many connections\"}}"));
     close(first);
     close(second);
     house_close(&house);
 }
 
-static void test_who_has_shown_a_token_is_let_in_before_those_who_have_not(void **state)
+static void test_authenticated_peers_displace_unauthenticated_ones(void **state)
 {
     static const struct http_limits limits[] = { { .peer_connections_max = 3 },
                                                  { .connections_max = 3 } };
@@ -246,15 +245,16 @@ static void test_who_has_shown_a_token_is_let_in_before_those_who_have_not(void 
         known = come(&house, port, GET("/token"));
         first = come(&house, port, GET("/") GET("/keep"));
         second = come(&house, port, GET("/"));
-        /* The oldest stranger goes for one more, whatever it does, and then the next one. */
+        /* A further client displaces the oldest untrusted one, whatever it does, then the next
+         * one. */
         third = come(&house, port, GET("/token"));
-        assert_string_equal(hear(&house, first, NULL), "");
+        assert_string_equal(receive(&house, first, NULL), "");
         assert_int_equal(house.gone, 1);
         fourth = come(&house, port, GET("/token"));
-        assert_string_equal(hear(&house, second, NULL), "");
+        assert_string_equal(receive(&house, second, NULL), "");
         assert_int_equal(http_server_connections(house.server), 3);
-        say(known, GET("/"));
-        (void)hear(&house, known, "hello");
+        send_text(known, GET("/"));
+        (void)receive(&house, known, "hello");
         close(known);
         close(first);
         close(second);
@@ -264,8 +264,8 @@ static void test_who_has_shown_a_token_is_let_in_before_those_who_have_not(void 
     }
 }
 
-/* One that nobody vouched for would make room on a server that is full, but not for this. */
-static void test_who_is_over_the_limit_of_a_peer_closes_nobody_else(void **state)
+/* An untrusted connection would make room on a full server, but not for this one. */
+static void test_peer_over_its_limit_evicts_no_other_peer(void **state)
 {
     struct house house;
     int port, first, second, stranger;
@@ -276,24 +276,24 @@ static void test_who_is_over_the_limit_of_a_peer_closes_nobody_else(void **state
     first = come(&house, port, GET("/token"));
     second = come(&house, port, GET("/token"));
     stranger = connect_from(2, port);
-    say(stranger, GET("/"));
-    (void)hear(&house, stranger, "hello");
+    send_text(stranger, GET("/"));
+    (void)receive(&house, stranger, "hello");
     for (int i = 0; i < 3; i++) {
         int refused = connect_to(port);
 
-        assert_non_null(strstr(hear(&house, refused, NULL), "429 Too Many Requests"));
+        assert_non_null(strstr(receive(&house, refused, NULL), "429 Too Many Requests"));
         close(refused);
     }
     assert_int_equal(http_server_connections(house.server), 3);
-    say(stranger, GET("/"));
-    (void)hear(&house, stranger, "hello");
+    send_text(stranger, GET("/"));
+    (void)receive(&house, stranger, "hello");
     close(first);
     close(second);
     close(stranger);
     house_close(&house);
 }
 
-static void test_a_crowd_does_not_shut_out_the_unix_socket(void **state)
+static void test_full_server_still_accepts_the_unix_socket(void **state)
 {
     char *folder = det_test_folder(), path[256];
     struct house house;
@@ -303,19 +303,19 @@ static void test_a_crowd_does_not_shut_out_the_unix_socket(void **state)
     snprintf(path, sizeof path, "%s/http", folder);
     house_open(&house, (struct http_limits){ .connections_max = 1, .local_connections_max = 1 });
     port = listen_any(&house);
-    assert_int_equal(http_listen_path(house.server, path, 0600, NULL, NULL), 0);
+    assert_int_equal(listen_path(house.server, path, 0600, NULL, NULL), 0);
     crowd = come(&house, port, GET("/token"));
     local = connect_path(path);
-    say(local, GET("/"));
-    (void)hear(&house, local, "hello");
-    /* Nor is a local one closed to make room. */
+    send_text(local, GET("/"));
+    (void)receive(&house, local, "hello");
+    /* No local one is closed to make room either. */
     other = connect_to(port);
-    assert_non_null(strstr(hear(&house, other, NULL), "503 Service Unavailable"));
+    assert_non_null(strstr(receive(&house, other, NULL), "503 Service Unavailable"));
     close(other);
     other = connect_path(path);
-    assert_non_null(strstr(hear(&house, other, NULL), "503 Service Unavailable"));
-    say(local, GET("/"));
-    (void)hear(&house, local, "hello");
+    assert_non_null(strstr(receive(&house, other, NULL), "503 Service Unavailable"));
+    send_text(local, GET("/"));
+    (void)receive(&house, local, "hello");
     close(other);
     close(crowd);
     close(local);
@@ -323,7 +323,7 @@ static void test_a_crowd_does_not_shut_out_the_unix_socket(void **state)
     det_test_folder_remove(folder);
 }
 
-/* As many descriptors as the process may have, but `left`. */
+/* Uses all descriptors of the process but `left`. */
 static size_t use_descriptors(int *descriptors, size_t capacity, size_t left)
 {
     size_t count = 0;
@@ -336,7 +336,7 @@ static size_t use_descriptors(int *descriptors, size_t capacity, size_t left)
     return count;
 }
 
-static void test_without_descriptors_accepting_rests_and_goes_on(void **state)
+static void test_accept_pauses_and_resumes_without_descriptors(void **state)
 {
     struct rlimit before, limit;
     int descriptors[128] = { 0 }, first, second, third, port, turns = 0;
@@ -353,8 +353,8 @@ static void test_without_descriptors_accepting_rests_and_goes_on(void **state)
     count = use_descriptors(descriptors, 128, 2);
     first = connect_to(port);
     second = connect_to(port);
-    /* One is told through the descriptor in reserve; the other one waits for its turn to be. */
-    assert_non_null(strstr(hear(&house, first, NULL), "no descriptors left"));
+    /* One gets the reason through the reserve descriptor; the other one waits for its turn. */
+    assert_non_null(strstr(receive(&house, first, NULL), "no descriptors left"));
     assert_int_equal(http_server_connections(house.server), 0);
     begin = det_loop_now(house.loop);
     end = begin + 50 * DET_MILLISECOND;
@@ -366,8 +366,8 @@ static void test_without_descriptors_accepting_rests_and_goes_on(void **state)
     while (count > 0)
         close(descriptors[--count]);
     third = connect_to(port);
-    say(third, GET("/"));
-    (void)hear(&house, third, "hello");
+    send_text(third, GET("/"));
+    (void)receive(&house, third, "hello");
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     close(first);
     close(second);
@@ -375,8 +375,8 @@ static void test_without_descriptors_accepting_rests_and_goes_on(void **state)
     house_close(&house);
 }
 
-/* Those for whom nobody vouched give theirs to the rest of the process, too. */
-static void test_without_descriptors_strangers_are_closed_first(void **state)
+/* Untrusted connections release descriptors for the rest of the process, too. */
+static void test_untrusted_peers_are_closed_first_without_descriptors(void **state)
 {
     struct rlimit before, limit;
     int descriptors[128] = { 0 }, known, stranger, next, port;
@@ -393,9 +393,9 @@ static void test_without_descriptors_strangers_are_closed_first(void **state)
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     count = use_descriptors(descriptors, 128, 1);
     next = come(&house, port, GET("/"));
-    assert_string_equal(hear(&house, stranger, NULL), "");
-    say(known, GET("/"));
-    (void)hear(&house, known, "hello");
+    assert_string_equal(receive(&house, stranger, NULL), "");
+    send_text(known, GET("/"));
+    (void)receive(&house, known, "hello");
     while (count > 0)
         close(descriptors[--count]);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
@@ -408,18 +408,18 @@ static void test_without_descriptors_strangers_are_closed_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_unix_socket_knows_who_is_there),
-        cmocka_unit_test(test_a_socket_that_nobody_answers_at_is_replaced),
+        cmocka_unit_test(test_unix_socket_reports_the_peer),
+        cmocka_unit_test(test_stale_socket_is_replaced),
         cmocka_unit_test(test_addresses_are_read_strictly),
-        cmocka_unit_test(test_ipv6_is_listened_at_and_counted_by_networks),
-        cmocka_unit_test(test_a_listener_can_be_given),
+        cmocka_unit_test(test_ipv6_peers_are_counted_by_network),
+        cmocka_unit_test(test_inherited_listener_is_used),
         cmocka_unit_test(test_a_listener_of_both_families_knows_ipv4),
         cmocka_unit_test(test_connections_are_counted_in_all_and_by_address),
-        cmocka_unit_test(test_who_has_shown_a_token_is_let_in_before_those_who_have_not),
-        cmocka_unit_test(test_who_is_over_the_limit_of_a_peer_closes_nobody_else),
-        cmocka_unit_test(test_a_crowd_does_not_shut_out_the_unix_socket),
-        cmocka_unit_test(test_without_descriptors_accepting_rests_and_goes_on),
-        cmocka_unit_test(test_without_descriptors_strangers_are_closed_first),
+        cmocka_unit_test(test_authenticated_peers_displace_unauthenticated_ones),
+        cmocka_unit_test(test_peer_over_its_limit_evicts_no_other_peer),
+        cmocka_unit_test(test_full_server_still_accepts_the_unix_socket),
+        cmocka_unit_test(test_accept_pauses_and_resumes_without_descriptors),
+        cmocka_unit_test(test_untrusted_peers_are_closed_first_without_descriptors),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

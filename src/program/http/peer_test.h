@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* peer_test.h - the other side of a connection, whose every byte is the test's. For suites and
- * fuzz targets, in a simulated world or a real one. */
+/* peer_test.h - a client that controls every byte of a connection. For suites and fuzz targets, in
+ * a simulated or the real world. */
 #ifndef DET_HTTP_PEER_TEST_H
 #define DET_HTTP_PEER_TEST_H
 
@@ -12,22 +12,22 @@
 
 #define NO_WINDOW ((size_t)1 << 40)
 
-/* The other side of a connection. */
+/* The client of a connection. */
 struct client {
     struct det_loop *loop;
     struct http_connection *connection; /* not valid once it is closed */
     struct det_buffer sent;             /* by the client */
-    size_t sent_at;                     /* up to here the server has read */
+    size_t sent_at;                     /* the server has read up to here */
     size_t read_max;                    /* in one read; 0: any */
     struct det_buffer got;              /* by the client */
-    size_t window;                      /* bytes that it will take */
+    size_t window;                      /* bytes that it will read */
     unsigned events;                    /* that it is watched for */
     unsigned reads, writes, watches;
     bool has_ended; /* its own side */
     bool is_reset;
     bool is_ended;    /* by the server */
     bool is_closed;   /* by the server */
-    bool fails_watch; /* the server cannot watch it any more */
+    bool fails_watch; /* watching it fails */
 };
 
 static inline int64_t client_read(void *stream, void *target, size_t size)
@@ -113,7 +113,7 @@ static inline void client_deinit(struct client *client)
     det_buffer_deinit(&client->got);
 }
 
-/* Everything that can happen now happens. */
+/* Runs everything that is ready. */
 static inline void client_pump(struct client *client)
 {
     bool is_ready = true;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* real_test.h - a server over real sockets and its clients, all on the thread of the test:
- * what such suites share. */
+/* real_test.h - a server over real sockets, and its clients, all on the thread of the test. */
 #ifndef DET_HTTP_REAL_TEST_H
 #define DET_HTTP_REAL_TEST_H
 
@@ -34,7 +33,7 @@ static inline void on_gone(void *user)
     ((struct house *)user)->gone++;
 }
 
-/* /keep is kept, /large has ten megabytes, /token is of somebody who may; anything else is answered
+/* /keep is kept, /large has ten megabytes, /token vouches for its client; other paths are answered
  * with "hello". */
 static inline void handle(void *context, struct http_exchange *exchange)
 {
@@ -91,6 +90,22 @@ static inline int listen_any(struct house *house)
     return (int)strtol(address + 10, NULL, 10);
 }
 
+/* A unix socket at this path. The test removes the path. */
+static inline int listen_path(
+    struct http_server *server, const char *path, unsigned mode, const void *user,
+    struct det_error *reterr)
+{
+    int descriptor, r;
+
+    r = http_bind_path(path, mode, &descriptor, reterr);
+    if (r < 0)
+        return r;
+    r = http_listen_given(server, descriptor, user, reterr);
+    if (r < 0)
+        close(descriptor);
+    return r;
+}
+
 /* From 127.0.0.<host>. */
 static inline int connect_from(unsigned host, int port)
 {
@@ -112,7 +127,7 @@ static inline int connect_to(int port)
     return connect_from(1, port);
 }
 
-static inline void say(int descriptor, const char *text)
+static inline void send_text(int descriptor, const char *text)
 {
     assert_int_equal(send(descriptor, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
@@ -123,7 +138,7 @@ static inline void turn(struct house *house)
 }
 
 /* Turns until the client has read `part`, or, with NULL, the end. */
-static inline const char *hear(struct house *house, int descriptor, const char *part)
+static inline const char *receive(struct house *house, int descriptor, const char *part)
 {
     static char text[65536];
     det_time end = det_loop_now(house->loop) + PATIENCE;

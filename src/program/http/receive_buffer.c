@@ -66,7 +66,7 @@ int http_input_prepare(struct http_connection *connection, bool may_move)
     return may_move && http_input_room(connection) == 0 ? make_room(connection) : 0;
 }
 
-/* What a read that brought no bytes means. */
+/* Interprets a read without bytes. */
 static void note_end(struct http_connection *connection, int64_t size)
 {
     if (size == 0)

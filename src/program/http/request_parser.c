@@ -142,7 +142,7 @@ static enum http_verdict parse_line(struct http_parse *parse)
         return verdict;
     if (parse->size == 0)
         return HTTP_MORE;
-    /* What is no HTTP at all, TLS for one, may never come to the end of a line. */
+    /* Other protocols, such as TLS, may never send the end of a line. */
     if (!http_set_has(&http_token_set, parse->data[0]))
         return refuse_request(parse, HTTP_REFUSED_FIRST_BYTE);
     verdict = find_line(parse, 0, parse->limits->line_max, HTTP_REFUSED_LINE_LONG, &line);
@@ -374,7 +374,7 @@ static enum http_refusal read_header(struct http_parse *parse, struct det_view v
 }
 
 /* Checks that need all headers. */
-static enum http_refusal judge_head(struct http_parse *parse)
+static enum http_refusal validate_head(struct http_parse *parse)
 {
     if (parse->minor == 1 && !parse->host)
         return HTTP_REFUSED_HOST_MISSING;
@@ -390,7 +390,7 @@ static enum http_refusal judge_head(struct http_parse *parse)
     return HTTP_ACCEPTED;
 }
 
-/* Offsets become pointers, now that the bytes stay where they are for a while. */
+/* Converts offsets to pointers, since the bytes do not move for now. */
 static void settle_pointers(struct http_parse *parse)
 {
     struct http_request *request = &parse->request;
@@ -413,7 +413,7 @@ static void settle_pointers(struct http_parse *parse)
 
 static enum http_verdict end_head(struct http_parse *parse)
 {
-    enum http_refusal refusal = judge_head(parse);
+    enum http_refusal refusal = validate_head(parse);
 
     if (refusal != HTTP_ACCEPTED)
         return refuse_request(parse, refusal);
@@ -448,7 +448,7 @@ static enum http_verdict parse_body(struct http_parse *parse)
 {
     enum http_verdict verdict = http_body_read(parse);
 
-    if (verdict == HTTP_WHOLE)
+    if (verdict == HTTP_COMPLETE)
         settle_pointers(parse);
     return verdict;
 }
@@ -502,8 +502,8 @@ enum http_verdict http_parse(struct http_parse *parse)
     case HTTP_PHASE_CHUNK_END:
     case HTTP_PHASE_CHUNK_LAST:
         return parse_body(parse);
-    case HTTP_PHASE_WHOLE:
-        return HTTP_WHOLE;
+    case HTTP_PHASE_COMPLETE:
+        return HTTP_COMPLETE;
     case HTTP_PHASE_REFUSED:
         break;
     }
@@ -512,7 +512,7 @@ enum http_verdict http_parse(struct http_parse *parse)
 
 void http_parse_next(struct http_parse *parse)
 {
-    det_assert(parse->phase == HTTP_PHASE_WHOLE && parse->used <= parse->size);
+    det_assert(parse->phase == HTTP_PHASE_COMPLETE && parse->used <= parse->size);
     if (parse->is_cut)
         parse->data[parse->used] = parse->cut;
     parse->data += parse->used;

@@ -11,7 +11,7 @@
  *                      | http_parse()
  *     HTTP_MORE <----- | -----> HTTP_REFUSED
  *                      v
- *                  HTTP_WHOLE                     `used` bytes were the request
+ *                  HTTP_COMPLETE                     `used` bytes were the request
  *                      | http_parse_next()
  *                      v                          `data` and `size` are what follows it
  *
@@ -19,7 +19,7 @@
  * case, a NUL after each slice, chunks put together.
  *
  * Invariants
- *   1. The verdict on a request does not depend on where its bytes were cut: a rule looks at a
+ *   1. The verdict on a request does not depend on where its bytes were cut: a rule checks a
  *      whole line, or at a prefix that decides it whatever follows.
  *   2. Places are kept as offsets until a head or a whole request is returned, so that the caller
  *      may move the bytes between two calls.
@@ -32,9 +32,9 @@
 enum http_verdict {
     HTTP_MORE,
     HTTP_HEADERS,
-    HTTP_WHOLE,
+    HTTP_COMPLETE,
     HTTP_REFUSED,
-    HTTP_GO_ON, /* among the parts of the parser: this step is done */
+    HTTP_GO_ON, /* internal: this step is done */
 };
 
 enum http_phase {
@@ -45,7 +45,7 @@ enum http_phase {
     HTTP_PHASE_CHUNK_DATA,
     HTTP_PHASE_CHUNK_END,
     HTTP_PHASE_CHUNK_LAST,
-    HTTP_PHASE_WHOLE,
+    HTTP_PHASE_COMPLETE,
     HTTP_PHASE_REFUSED,
 };
 
@@ -63,7 +63,7 @@ struct http_parse {
     char *data;
     size_t size;
 
-    struct http_request request; /* of it, the members of the connection are not touched */
+    struct http_request request; /* members of the connection are not touched */
     enum http_refusal refusal;
     size_t used;
     unsigned minor;      /* minor version: 1.x */
@@ -71,7 +71,7 @@ struct http_parse {
     bool wants_continue; /* and has a body */
     bool has_body;       /* at a head: a body follows, possibly empty */
 
-    /* The parser's. */
+    /* Private to the parser. */
     enum http_phase phase;
     size_t at;      /* everything before it was parsed */
     size_t scanned; /* no line ends before it */
@@ -82,7 +82,7 @@ struct http_parse {
     size_t trailer_size;   /* bytes of trailers that were read */
     uint32_t trailer_count;
     size_t path, query, host; /* offsets; 0: none */
-    size_t authority;         /* of an absolute target; 0: it was none */
+    size_t authority;         /* of an absolute target; 0: of another form */
     unsigned seen;            /* headers that the server knows, a bit each */
     bool has_length, has_encoding;
     bool has_blank; /* an empty line before the request was skipped */
@@ -95,7 +95,7 @@ void http_parse_begin(struct http_parse *parse);
 /* Adds `size` bytes that arrived at data[size]; also while a whole request is being handled. */
 void http_parse_add(struct http_parse *parse, size_t size);
 enum http_verdict http_parse(struct http_parse *parse);
-/* After HTTP_WHOLE: moves to the next request; the slices of this one become invalid. */
+/* After HTTP_COMPLETE: moves to the next request; the slices of this one become invalid. */
 void http_parse_next(struct http_parse *parse);
 
 /* Returns true if the text is valid in Host: "example.org:80", "[::1]:80", "127.0.0.1". */

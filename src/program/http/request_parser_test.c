@@ -20,7 +20,7 @@ struct row {
 static const struct row rows[] = {
 #define BAD(bytes, refusal) { bytes, sizeof bytes - 1, NULL, HTTP_REFUSED_##refusal, __LINE__ },
 #define GOOD(bytes, read)   { bytes, sizeof bytes - 1, read, HTTP_ACCEPTED, __LINE__ },
-#include "http/request_parser_cases.h"
+#include "http/request_parser_cases_test.h"
 #undef BAD
 #undef GOOD
 };
@@ -113,7 +113,7 @@ static void check(const struct row *row, struct reader *reader, enum http_verdic
         assert_int_equal(http_parse(parse), HTTP_REFUSED);
         return;
     }
-    if (verdict != HTTP_WHOLE)
+    if (verdict != HTTP_COMPLETE)
         fail_msg("line %d: it is not whole", row->line);
     assert_int_equal(reader->heads, 1);
     det_buffer_init(&text, NULL);
@@ -147,7 +147,7 @@ static void test_each_request_is_read_or_refused_for_its_reason(void **state)
         run(&rows[i], rows[i].size, rows[i].size);
 }
 
-static void test_cuts_do_not_change_the_verdict(void **state)
+static void test_split_requests_get_the_same_verdict(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ROWS; i++) {
@@ -170,7 +170,7 @@ static void test_every_refusal_of_the_parser_has_a_row(void **state)
             fail_msg("no row is refused as %s", http_refusal_facts((enum http_refusal)i)->name);
 }
 
-/* Requests one behind another, given in one piece or byte by byte, are those and no others. */
+/* Consecutive requests, given in one piece or byte by byte, are parsed as these and no others. */
 static void pipeline(size_t step)
 {
     struct det_buffer all, text, expected;
@@ -192,7 +192,7 @@ static void pipeline(size_t step)
         enum http_verdict verdict = feed(&reader, all.data + at, size);
 
         at += size;
-        while (verdict == HTTP_WHOLE) {
+        while (verdict == HTTP_COMPLETE) {
             char *start = reader.parse.data;
 
             print_request(&reader.parse, &text);
@@ -230,7 +230,7 @@ enum part {
     PARTS,
 };
 
-/* A request whose part is as large as told, in bytes or in headers. */
+/* A request whose part has the given size, in bytes or in headers. */
 static void write_request(enum part part, size_t size, struct det_buffer *to)
 {
     static const char head[] = "POST /", version[] = " HTTP/1.1\r\n", host[] = "Host: a\r\n";
@@ -280,7 +280,7 @@ static void test_limits_hold_to_the_byte(void **state)
             write_request((enum part)part, size, &bytes);
             reader_init(&reader);
             assert_int_equal(
-                feed(&reader, bytes.data, bytes.size), is_over ? HTTP_REFUSED : HTTP_WHOLE);
+                feed(&reader, bytes.data, bytes.size), is_over ? HTTP_REFUSED : HTTP_COMPLETE);
             assert_int_equal(reader.parse.refusal, is_over ? limits[part].refusal : HTTP_ACCEPTED);
             reader_deinit(&reader);
             det_buffer_deinit(&bytes);
@@ -289,7 +289,7 @@ static void test_limits_hold_to_the_byte(void **state)
 }
 
 /* The smallest chunks there are take no more room than the body and a frame. */
-static void test_chunks_take_no_room_but_their_bytes(void **state)
+static void test_chunk_framing_uses_no_memory(void **state)
 {
     static const char head[] = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
     struct reader reader;
@@ -301,7 +301,7 @@ static void test_chunks_take_no_room_but_their_bytes(void **state)
         assert_int_equal(feed(&reader, "1\r\nx\r\n", 6), HTTP_MORE);
         assert_int_equal(reader.parse.size, strlen(head) + i + 1);
     }
-    assert_int_equal(feed(&reader, "0\r\n\r\n", 5), HTTP_WHOLE);
+    assert_int_equal(feed(&reader, "0\r\n\r\n", 5), HTTP_COMPLETE);
     assert_int_equal(reader.parse.request.body_size, 100);
     reader_deinit(&reader);
 }
@@ -326,7 +326,7 @@ static void test_control_characters_are_found_wherever_they_are(void **state)
             memcpy(bytes + sizeof bytes - 5, "\r\n\r\n", 5);
             reader_init(&reader);
             assert_int_equal(
-                feed(&reader, bytes, sizeof bytes - 1), is_bad ? HTTP_REFUSED : HTTP_WHOLE);
+                feed(&reader, bytes, sizeof bytes - 1), is_bad ? HTTP_REFUSED : HTTP_COMPLETE);
             reader_deinit(&reader);
         }
     }
@@ -339,14 +339,14 @@ static void test_a_header_is_found_by_its_name(void **state)
 
     (void)state;
     reader_init(&reader);
-    assert_int_equal(feed(&reader, bytes, strlen(bytes)), HTTP_WHOLE);
-    assert_int_equal(http_parse(&reader.parse), HTTP_WHOLE);
+    assert_int_equal(feed(&reader, bytes, strlen(bytes)), HTTP_COMPLETE);
+    assert_int_equal(http_parse(&reader.parse), HTTP_COMPLETE);
     assert_string_equal(http_header(&reader.parse.request, "x-y"), "1");
     assert_null(http_header(&reader.parse.request, "x"));
     reader_deinit(&reader);
 }
 
-static void test_limits_have_defaults_and_an_end(void **state)
+static void test_http_limits_have_defaults_and_maxima(void **state)
 {
     struct http_limits limits = { .line_max = UINT32_MAX, .idle_time = DET_NEVER, .body_max = 7 };
 
@@ -365,14 +365,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_request_is_read_or_refused_for_its_reason),
-        cmocka_unit_test(test_cuts_do_not_change_the_verdict),
+        cmocka_unit_test(test_split_requests_get_the_same_verdict),
         cmocka_unit_test(test_every_refusal_of_the_parser_has_a_row),
         cmocka_unit_test(test_pipelined_requests_are_read_one_by_one),
         cmocka_unit_test(test_limits_hold_to_the_byte),
-        cmocka_unit_test(test_chunks_take_no_room_but_their_bytes),
+        cmocka_unit_test(test_chunk_framing_uses_no_memory),
         cmocka_unit_test(test_control_characters_are_found_wherever_they_are),
         cmocka_unit_test(test_a_header_is_found_by_its_name),
-        cmocka_unit_test(test_limits_have_defaults_and_an_end),
+        cmocka_unit_test(test_http_limits_have_defaults_and_maxima),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "http/http_internal.h"
+#include "record/text_sink.h"
 
 static struct http_connection *connection_of(const struct http_exchange *exchange)
 {
@@ -22,11 +23,6 @@ const struct http_request *http_request(const struct http_exchange *exchange)
 void *http_note(struct http_exchange *exchange)
 {
     return exchange->note;
-}
-
-det_time http_since(const struct http_exchange *exchange)
-{
-    return exchange->since;
 }
 
 size_t http_waiting(const struct http_exchange *exchange)
@@ -117,7 +113,7 @@ static void write_head(
     append_headers(to, &connection->server->options, answer);
     if (connection->exchange.is_chunked)
         det_buffer_append_text(to, "Transfer-Encoding: chunked\r\n");
-    if (connection->shall_close)
+    if (connection->close_wanted)
         det_buffer_append_text(to, "Connection: close\r\n");
     else if (connection->parse.minor == 0)
         det_buffer_append_text(to, "Connection: keep-alive\r\n");
@@ -130,7 +126,7 @@ static bool is_bodiless(const struct http_connection *connection, unsigned statu
     return connection->parse.request.method == HTTP_HEAD || !has_content(status);
 }
 
-void http_answer_write(
+static void write_answer(
     struct http_connection *connection, const struct http_answer *answer, bool has_length)
 {
     write_head(connection, answer, has_length);
@@ -144,20 +140,39 @@ void http_answer_write(
     connection->tail_size = answer->body_size;
 }
 
+static const char error_end[] = "}}\n";
+
+/* Returns the size of the longest prefix, of whole characters, that as a string of JSON has at most
+ * `room` bytes. */
+static size_t fitting_size(const char *text, size_t room)
+{
+    size_t size = strnlen(text, room);
+
+    for (;; size--) {
+        struct det_output quoted = { .target = NULL };
+
+        while (size > 0 && ((unsigned char)text[size] & 0xc0) == 0x80)
+            size--;
+        det_output_quoted(&quoted, det_view_of(text, size));
+        if (quoted.length <= room || size == 0)
+            return size;
+    }
+}
+
 size_t http_error_body(char target[HTTP_ERROR_BODY], const char *code, const char *text)
 {
-    char safe[HTTP_ERROR_BODY / 2];
-    size_t size = 0;
+    struct det_output output = { .target = target, .capacity = HTTP_ERROR_BODY };
+    size_t size;
 
-    for (; *text && size < sizeof safe - 1; text++) {
-        safe[size] = *text;
-        if (*text == '"' || *text == '\\' || (unsigned char)*text < ' ')
-            safe[size] = '?';
-        size++;
-    }
-    safe[size] = '\0';
-    return (size_t)snprintf(
-        target, HTTP_ERROR_BODY, "{\"error\":{\"code\":\"%s\",\"text\":\"%s\"}}\n", code, safe);
+    det_output_text(&output, "{\"error\":{\"code\":");
+    det_output_quoted(&output, det_view_text(code));
+    det_output_text(&output, ",\"text\":");
+    size = fitting_size(text, HTTP_ERROR_BODY - output.length - sizeof error_end);
+    det_output_quoted(&output, det_view_of(text, size));
+    det_output_text(&output, error_end);
+    size = det_output_finish(&output);
+    det_assert(size < HTTP_ERROR_BODY);
+    return size;
 }
 
 static size_t refusal_body(const struct http_refusal_facts *facts, char body[HTTP_ERROR_BODY])
@@ -180,7 +195,7 @@ size_t http_refusal_text(enum http_refusal refusal, char *target, size_t capacit
     return (size_t)size;
 }
 
-static void tell_done(struct http_connection *connection, const struct http_done *done)
+static void report_done(struct http_connection *connection, const struct http_done *done)
 {
     const struct http_options *options = &connection->server->options;
 
@@ -199,9 +214,9 @@ void http_answer_refusal(struct http_connection *connection, enum http_refusal r
         .body_size = refusal_body(facts, body),
     };
 
-    connection->shall_close = true;
-    http_answer_write(connection, &answer, true);
-    tell_done(
+    connection->close_wanted = true;
+    write_answer(connection, &answer, true);
+    report_done(
         connection, &(struct http_done){
                         .peer = connection->peer,
                         .status = facts->status,
@@ -219,7 +234,7 @@ static void finish_exchange(struct http_connection *connection, unsigned status)
     det_assert(connection->state == CONNECTION_HANDLING && !exchange->is_over);
     exchange->is_over = true;
     exchange->is_kept = false;
-    tell_done(
+    report_done(
         connection, &(struct http_done){
                         .request = &connection->parse.request,
                         .note = exchange->note,
@@ -242,10 +257,10 @@ void http_exchange_gone(struct http_connection *connection)
 }
 
 /* A drain may have begun since the request was handled. */
-static void note_close(struct http_connection *connection, bool shall_close)
+static void note_close(struct http_connection *connection, bool close_wanted)
 {
-    if (shall_close || connection->server->is_draining)
-        connection->shall_close = true;
+    if (close_wanted || connection->server->is_draining)
+        connection->close_wanted = true;
 }
 
 void http_answer(struct http_exchange *exchange, const struct http_answer *answer)
@@ -253,10 +268,10 @@ void http_answer(struct http_exchange *exchange, const struct http_answer *answe
     struct http_connection *connection = connection_of(exchange);
 
     det_assert(answer->status >= 200 && answer->status <= 999 && !exchange->is_stream);
-    note_close(connection, answer->shall_close);
+    note_close(connection, answer->close_wanted);
     exchange->status = answer->status;
     exchange->size = is_bodiless(connection, answer->status) ? 0 : answer->body_size;
-    http_answer_write(connection, answer, true);
+    write_answer(connection, answer, true);
     finish_exchange(connection, answer->status);
     http_connection_answered(connection);
 }
@@ -285,9 +300,9 @@ void http_begin(struct http_exchange *exchange, const struct http_answer *answer
     exchange->is_stream = true;
     exchange->status = answer->status;
     exchange->is_chunked = connection->parse.minor == 1;
-    note_close(connection, answer->shall_close || !exchange->is_chunked);
+    note_close(connection, answer->close_wanted || !exchange->is_chunked);
     head.body_size = 0;
-    http_answer_write(connection, &head, false);
+    write_answer(connection, &head, false);
     if (answer->body_size && !is_bodiless(connection, answer->status))
         append_chunk(connection, answer->body, answer->body_size);
     http_connection_wake(connection);

@@ -50,8 +50,8 @@ static void test_answers_have_the_form_that_was_asked_for(void **state)
 
         house_open(&house);
         assert_int_equal(client_open(&client, &house), 0);
-        say(&house, &client, forms[i].request);
-        assert_string_equal(heard(&client), forms[i].expected);
+        send_text(&house, &client, forms[i].request);
+        assert_string_equal(received(&client), forms[i].expected);
         assert_int_equal(client.is_closed, forms[i].is_closed);
         client_deinit(&client);
         house_close(&house);
@@ -67,45 +67,44 @@ static void test_a_stream_goes_in_chunks_or_until_the_end(void **state)
     (void)state;
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client, GET("/stream"));
-    text = heard(&client);
+    send_text(&house, &client, GET("/stream"));
+    text = received(&client);
     assert_has(text, "Transfer-Encoding: chunked\r\n");
     assert_null(strstr(text, "Content-Length"));
     assert_int_equal(http_write(house.kept, "hello", 5), 0);
     assert_int_equal(http_write(house.kept, "", 0), 0);
     assert_int_equal(http_write(house.kept, "0123456789abcdef", 16), 0);
     assert_int_equal(http_waiting(house.kept), 32);
-    assert_string_equal(heard(&client), "");
+    assert_string_equal(received(&client), "");
     pump(&house, &client);
-    assert_string_equal(heard(&client), "5\r\nhello\r\n10\r\n0123456789abcdef\r\n");
+    assert_string_equal(received(&client), "5\r\nhello\r\n10\r\n0123456789abcdef\r\n");
     assert_int_equal(http_waiting(house.kept), 0);
     http_end(house.kept);
     pump(&house, &client);
-    assert_string_equal(heard(&client), "0\r\n\r\n");
-    say(&house, &client, GET("/a"));
+    assert_string_equal(received(&client), "0\r\n\r\n");
+    send_text(&house, &client, GET("/a"));
     assert_string_equal(bodies(&client), "/a |");
 
     pass(&house, &client, DET_SECOND);
-    say(&house, &client, GET("/stream?first"));
-    assert_int_equal(http_since(house.kept), det_loop_now(house.loop));
-    assert_has(heard(&client), "\r\n\r\n5\r\nfirst\r\n");
+    send_text(&house, &client, GET("/stream?first"));
+    assert_has(received(&client), "\r\n\r\n5\r\nfirst\r\n");
     http_end(house.kept);
     pump(&house, &client);
-    assert_string_equal(heard(&client), "0\r\n\r\n");
+    assert_string_equal(received(&client), "0\r\n\r\n");
 
-    say(&house, &client, "HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n");
-    (void)heard(&client);
+    send_text(&house, &client, "HEAD /stream HTTP/1.1\r\nHost: a\r\n\r\n");
+    (void)received(&client);
     assert_int_equal(http_write(house.kept, "hello", 5), 0);
     http_end(house.kept);
     pump(&house, &client);
-    assert_string_equal(heard(&client), "");
+    assert_string_equal(received(&client), "");
 
-    say(&house, &client, "GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
-    assert_has(heard(&client), "Connection: close\r\n\r\n");
+    send_text(&house, &client, "GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    assert_has(received(&client), "Connection: close\r\n\r\n");
     assert_int_equal(http_write(house.kept, "hello", 5), 0);
     http_end(house.kept);
     pump(&house, &client);
-    assert_string_equal(heard(&client), "hello");
+    assert_string_equal(received(&client), "hello");
     assert_true(client.is_closed);
     client_deinit(&client);
     house_close(&house);
@@ -128,8 +127,8 @@ static void test_every_answer_has_the_headers_of_the_server(void **state)
         house.server->options.headers = headers;
         house.server->options.header_count = 2;
         assert_int_equal(client_open(&client, &house), 0);
-        say(&house, &client, requests[i]);
-        text = heard(&client);
+        send_text(&house, &client, requests[i]);
+        text = received(&client);
         assert_has(text, "X-Own: 1\r\n");
         assert_has(text, good);
         assert_null(strstr(strstr(text, "X-Good") + 1, "X-Good"));
@@ -138,7 +137,7 @@ static void test_every_answer_has_the_headers_of_the_server(void **state)
     }
 }
 
-static void test_who_does_not_read_a_stream_is_cut_off(void **state)
+static void test_unread_stream_is_closed(void **state)
 {
     static char data[1000];
     struct client client;
@@ -148,7 +147,7 @@ static void test_who_does_not_read_a_stream_is_cut_off(void **state)
     (void)state;
     assert_int_equal(house_open_with(&house, NULL, (struct http_limits){ .unread_max = 10000 }), 0);
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client, GET("/stream"));
+    send_text(&house, &client, GET("/stream"));
     client.window = 0;
     while (r == 0 && count < 100) {
         r = http_write(house.kept, data, sizeof data);
@@ -164,7 +163,7 @@ static void test_who_does_not_read_a_stream_is_cut_off(void **state)
     house_close(&house);
 }
 
-static void test_one_write_may_be_longer_than_what_may_wait(void **state)
+static void test_one_write_may_exceed_the_unread_limit(void **state)
 {
     static char data[20000];
     struct client client;
@@ -173,7 +172,7 @@ static void test_one_write_may_be_longer_than_what_may_wait(void **state)
     (void)state;
     assert_int_equal(house_open_with(&house, NULL, (struct http_limits){ .unread_max = 10000 }), 0);
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client, GET("/stream"));
+    send_text(&house, &client, GET("/stream"));
     for (int i = 0; i < 3; i++) {
         assert_int_equal(http_waiting(house.kept), 0);
         assert_int_equal(http_write(house.kept, data, sizeof data), 0);
@@ -188,7 +187,7 @@ static void test_one_write_may_be_longer_than_what_may_wait(void **state)
     house_close(&house);
 }
 
-static void test_a_stream_is_told_when_all_was_read(void **state)
+static void test_stream_drain_is_reported(void **state)
 {
     struct client client;
     struct house house;
@@ -196,7 +195,7 @@ static void test_a_stream_is_told_when_all_was_read(void **state)
     (void)state;
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client, GET("/stream"));
+    send_text(&house, &client, GET("/stream"));
     assert_int_equal(house.drained, 1); /* of its head */
     client.window = 3;
     assert_int_equal(http_write(house.kept, "hello", 5), 0);
@@ -211,8 +210,8 @@ static void test_a_stream_is_told_when_all_was_read(void **state)
     pump(&house, &client);
     assert_int_equal(house.drained, 2);
     assert_int_equal(client.events, DET_POLL_READ);
-    assert_has(heard(&client), "5\r\nhello\r\n0\r\n\r\n");
-    say(&house, &client, GET("/a"));
+    assert_has(received(&client), "5\r\nhello\r\n0\r\n\r\n");
+    send_text(&house, &client, GET("/a"));
     assert_string_equal(bodies(&client), "/a |");
     client_deinit(&client);
     house_close(&house);
@@ -228,14 +227,14 @@ static void test_static_data_wait_for_a_slow_reader(void **state)
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
     client.window = 10;
-    say(&house, &client, GET("/static") GET("/a"));
+    send_text(&house, &client, GET("/static") GET("/a"));
     for (size_t window = 7; client.events & DET_POLL_WRITE; window *= 3) {
         client.window = window;
         pump(&house, &client);
     }
     client.window = NO_WINDOW;
     pump(&house, &client);
-    text = heard(&client);
+    text = received(&client);
     assert_int_equal(strspn(strstr(text, "\r\n\r\n") + 4, "s"), 100000);
     assert_has(text, "sssHTTP/1.1 200 OK\r\n");
     assert_has(text, "\r\n\r\n/a ");
@@ -243,7 +242,7 @@ static void test_static_data_wait_for_a_slow_reader(void **state)
     house_close(&house);
 }
 
-static void test_a_refusal_is_a_sentence_and_the_end(void **state)
+static void test_refusal_has_a_message_and_closes(void **state)
 {
     struct client client;
     struct house house;
@@ -252,31 +251,31 @@ static void test_a_refusal_is_a_sentence_and_the_end(void **state)
     (void)state;
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client, GET("/a") "GET / HTTP/3.0\r\n" GET("/b"));
-    text = heard(&client);
+    send_text(&house, &client, GET("/a") "GET / HTTP/3.0\r\n" GET("/b"));
+    text = received(&client);
     assert_has(text, "HTTP/1.1 505 HTTP Version Not Supported\r\n");
     assert_has(text, "Content-Type: application/json\r\n");
     assert_has(text, "Connection: close\r\n");
     assert_has(
         text, "\r\n\r\n{\"error\":{\"code\":\"UNSUPPORTED\",\"text\":"
-              "\"only HTTP/1.1 and HTTP/1.0 are served\"}}\n");
+              "\"only HTTP/1.1 and HTTP/1.0 are supported\"}}\n");
     assert_null(strstr(text, "/b"));
-    assert_has(det_buffer_text(&house.seen), "= 505 - only HTTP/1.1 and HTTP/1.0 are served\n");
-    /* It is read from until it has seen that. */
+    assert_has(det_buffer_text(&house.seen), "= 505 - only HTTP/1.1 and HTTP/1.0 are supported\n");
+    /* The server reads on until the client has seen that. */
     assert_true(client.is_ended);
     assert_false(client.is_closed);
-    say(&house, &client, GET("/c"));
+    send_text(&house, &client, GET("/c"));
     assert_false(client.is_closed);
     client.has_ended = true;
     pump(&house, &client);
     assert_true(client.is_closed);
-    assert_string_equal(heard(&client), "");
+    assert_string_equal(received(&client), "");
     client_deinit(&client);
     house_close(&house);
 }
 
-/* It would never be heard of again. */
-static void test_what_cannot_be_watched_is_cut(void **state)
+/* No event would ever report it again. */
+static void test_connection_that_cannot_be_watched_is_closed(void **state)
 {
     struct client client;
     struct house house;
@@ -284,7 +283,7 @@ static void test_what_cannot_be_watched_is_cut(void **state)
     (void)state;
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client, GET("/stream"));
+    send_text(&house, &client, GET("/stream"));
     client.window = 0;
     client.fails_watch = true;
     assert_int_equal(http_write(house.kept, "hello", 5), 0);
@@ -303,8 +302,8 @@ static void test_what_cannot_be_watched_is_cut(void **state)
     house_close(&house);
 }
 
-/* Nobody is read from for ever only because it was refused. */
-static void test_who_is_refused_and_goes_on_is_cut(void **state)
+/* Reading after a refusal ends. */
+static void test_refused_client_that_keeps_sending_is_closed(void **state)
 {
     static char more[HTTP_LINGER_BYTES + 65536];
     struct client client;
@@ -313,17 +312,17 @@ static void test_who_is_refused_and_goes_on_is_cut(void **state)
     (void)state;
     house_open(&house);
     assert_int_equal(client_open(&client, &house), 0);
-    say(&house, &client, "?");
+    send_text(&house, &client, "?");
     assert_true(client.is_ended);
-    say_bytes(&house, &client, more, HTTP_LINGER_BYTES / 2);
+    print_bytes(&house, &client, more, HTTP_LINGER_BYTES / 2);
     assert_false(client.is_closed);
-    say_bytes(&house, &client, more, sizeof more);
+    print_bytes(&house, &client, more, sizeof more);
     assert_true(client.is_closed);
     client_deinit(&client);
     house_close(&house);
 }
 
-/* Many large bodies, and many answers that nobody reads, take no more than all may have. */
+/* Large bodies and unread answers of all connections share one limit of memory. */
 static void test_connections_share_a_limit_of_memory(void **state)
 {
     static char bytes[60000];
@@ -337,12 +336,13 @@ static void test_connections_share_a_limit_of_memory(void **state)
     memset(bytes, 'x', sizeof bytes);
     for (int i = 0; i < 20; i++) {
         assert_int_equal(client_open(&clients[i], &house), 0);
-        say(&house, &clients[i], "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 70000\r\n\r\n");
-        say_bytes(&house, &clients[i], bytes, sizeof bytes);
+        send_text(
+            &house, &clients[i], "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 70000\r\n\r\n");
+        print_bytes(&house, &clients[i], bytes, sizeof bytes);
         assert_true(house.server->memory <= 300000);
         refused += clients[i].is_ended;
         if (clients[i].is_ended)
-            assert_has(heard(&clients[i]), "503 Service Unavailable\r\n");
+            assert_has(received(&clients[i]), "503 Service Unavailable\r\n");
     }
     assert_true(refused >= 10 && refused < 20);
     for (int i = 0; i < 20; i++)
@@ -351,7 +351,7 @@ static void test_connections_share_a_limit_of_memory(void **state)
 
     for (int i = 0; i < 20; i++) {
         assert_int_equal(client_open(&clients[i], &house), 0);
-        say(&house, &clients[i], GET("/stream"));
+        send_text(&house, &clients[i], GET("/stream"));
         clients[i].window = 0;
         assert_int_equal(http_write(house.kept, bytes, sizeof bytes), 0);
         pump(&house, &clients[i]);
@@ -366,13 +366,12 @@ static void test_connections_share_a_limit_of_memory(void **state)
     house_close(&house);
 }
 
-/* Whatever allocation fails: the whole answers, or a connection that is cut, and nothing is lost
- * track of. */
+/* Whichever allocation fails, answers are complete or the connection is cut, and nothing leaks. */
 static int serve_all(struct det_test_memory *memory, void *argument)
 {
     struct client client;
     struct house house;
-    bool is_whole = false;
+    bool is_complete = false;
     int r;
 
     (void)argument;
@@ -388,22 +387,22 @@ static int serve_all(struct det_test_memory *memory, void *argument)
                 GET("/a") "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n"
                           "%040000d" GET("/stream"),
                 1);
-            say_bytes(&house, &client, bytes.data, bytes.size);
+            print_bytes(&house, &client, bytes.data, bytes.size);
             if (house.kept && http_write(house.kept, bytes.data, bytes.size) == 0)
                 pump(&house, &client);
-            is_whole = house.kept && client.got.size > 80000;
-            assert_true(is_whole || client.is_closed || client.is_ended);
+            is_complete = house.kept && client.got.size > 80000;
+            assert_true(is_complete || client.is_closed || client.is_ended);
             det_buffer_deinit(&bytes);
             client_deinit(&client);
         }
     }
     house_close(&house);
-    if (r == 0 && !is_whole)
+    if (r == 0 && !is_complete)
         r = DET_ERR_NO_MEMORY;
     return r;
 }
 
-static void test_without_memory_a_connection_is_cut_and_no_more(void **state)
+static void test_allocation_failure_closes_only_its_connection(void **state)
 {
     (void)state;
     det_test_each_failure(serve_all, NULL);
@@ -417,12 +416,19 @@ static void test_the_body_of_an_error_is_json_whatever_its_text(void **state)
     (void)state;
     size = http_error_body(body, "REFUSED", "no \"way\"\\\n");
     assert_int_equal(size, strlen(body));
-    assert_string_equal(body, "{\"error\":{\"code\":\"REFUSED\",\"text\":\"no ?way???\"}}\n");
+    assert_string_equal(
+        body, "{\"error\":{\"code\":\"REFUSED\",\"text\":\"no \\\"way\\\"\\\\\\n\"}}\n");
     memset(text, 'a', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     size = http_error_body(body, "REFUSED", text);
     assert_int_equal(size, strlen(body));
+    assert_int_equal(size, HTTP_ERROR_BODY - 1);
     assert_string_equal(body + size - 5, "a\"}}\n");
+    /* A text is cut between escapes. */
+    memset(text, '"', sizeof text - 1);
+    size = http_error_body(body, "REFUSED", text);
+    assert_in_range(size, HTTP_ERROR_BODY - 2, HTTP_ERROR_BODY - 1);
+    assert_string_equal(body + size - 6, "\\\"\"}}\n");
 }
 
 int main(void)
@@ -431,15 +437,15 @@ int main(void)
         cmocka_unit_test(test_answers_have_the_form_that_was_asked_for),
         cmocka_unit_test(test_a_stream_goes_in_chunks_or_until_the_end),
         cmocka_unit_test(test_every_answer_has_the_headers_of_the_server),
-        cmocka_unit_test(test_who_does_not_read_a_stream_is_cut_off),
-        cmocka_unit_test(test_one_write_may_be_longer_than_what_may_wait),
-        cmocka_unit_test(test_a_stream_is_told_when_all_was_read),
+        cmocka_unit_test(test_unread_stream_is_closed),
+        cmocka_unit_test(test_one_write_may_exceed_the_unread_limit),
+        cmocka_unit_test(test_stream_drain_is_reported),
         cmocka_unit_test(test_static_data_wait_for_a_slow_reader),
-        cmocka_unit_test(test_a_refusal_is_a_sentence_and_the_end),
-        cmocka_unit_test(test_what_cannot_be_watched_is_cut),
-        cmocka_unit_test(test_who_is_refused_and_goes_on_is_cut),
+        cmocka_unit_test(test_refusal_has_a_message_and_closes),
+        cmocka_unit_test(test_connection_that_cannot_be_watched_is_closed),
+        cmocka_unit_test(test_refused_client_that_keeps_sending_is_closed),
         cmocka_unit_test(test_connections_share_a_limit_of_memory),
-        cmocka_unit_test(test_without_memory_a_connection_is_cut_and_no_more),
+        cmocka_unit_test(test_allocation_failure_closes_only_its_connection),
         cmocka_unit_test(test_the_body_of_an_error_is_json_whatever_its_text),
     };
 

@@ -22,7 +22,7 @@ det_time http_server_now(const struct http_server *server)
     return det_loop_now(server->options.loop);
 }
 
-/* The date changes when the wall clock's second does; asking for the time of the loop is cheap. */
+/* The date changes when the wall clock's second does; the time of the loop costs no system call. */
 const char *http_server_date(struct http_server *server)
 {
     det_time now = http_server_now(server), wall;
@@ -182,7 +182,7 @@ int http_server_open(
 
     det_assert(options->loop && options->handle);
     if (!server)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     server->options = *options;
     server->limits = options->limits;
     http_limits_settle(&server->limits);

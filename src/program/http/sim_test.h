@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sim_test.h - a server in a simulated world: what the suites of connections share. */
+/* sim_test.h - a server in a simulated world, for the suites of connections. */
 #ifndef DET_HTTP_SIM_TEST_H
 #define DET_HTTP_SIM_TEST_H
 
@@ -16,7 +16,7 @@ struct house {
     struct det_sim *sim;
     struct det_loop *loop;
     struct http_server *server;
-    struct det_buffer seen; /* what the handler and `done` have seen */
+    struct det_buffer seen; /* log of the handler and of `done` */
     struct http_exchange *kept;
     unsigned gone, drained;
     bool ends_when_drained;
@@ -88,11 +88,11 @@ static inline void house_handle(void *context, struct http_exchange *exchange)
                                          .header_count = strcmp(request->path, "/h") ? 0 : 2,
                                          .body = text.data,
                                          .body_size = text.size,
-                                         .shall_close = strcmp(request->path, "/close") == 0 });
+                                         .close_wanted = strcmp(request->path, "/close") == 0 });
     det_buffer_deinit(&text);
 }
 
-/* Who asks for /secret is turned down by the headers alone, and who guesses later. */
+/* /secret is refused by its headers; /guess is refused later. */
 static inline unsigned house_admit(
     void *context, struct http_exchange *exchange, struct http_answer *ret)
 {
@@ -164,19 +164,19 @@ static inline void pump(struct house *house, struct client *client)
     client_pump(client);
 }
 
-static inline void say_bytes(
+static inline void print_bytes(
     struct house *house, struct client *client, const char *bytes, size_t size)
 {
     det_buffer_append(&client->sent, bytes, size);
     pump(house, client);
 }
 
-static inline void say(struct house *house, struct client *client, const char *text)
+static inline void send_text(struct house *house, struct client *client, const char *text)
 {
-    say_bytes(house, client, text, strlen(text));
+    print_bytes(house, client, text, strlen(text));
 }
 
-/* Lets virtual time pass, with what is due in it. */
+/* Advances virtual time and runs what is due. */
 static inline void pass(struct house *house, struct client *client, det_time span)
 {
     det_time end = det_loop_now(house->loop) + span;
@@ -187,8 +187,8 @@ static inline void pass(struct house *house, struct client *client, det_time spa
         pump(house, client);
 }
 
-/* What the client got since it was last asked. */
-static inline const char *heard(struct client *client)
+/* Returns what the client has received since the last call. */
+static inline const char *received(struct client *client)
 {
     static char text[1 << 18];
 
@@ -204,11 +204,11 @@ static inline void assert_has(const char *text, const char *part)
         fail_msg("\"%.400s\" has no \"%s\"", text, part);
 }
 
-/* Without the heads: the bodies, in order, with a bar behind each. */
+/* Returns the bodies without heads, in order, each followed by a bar. */
 static inline const char *bodies(struct client *client)
 {
     static char text[1024];
-    const char *at = heard(client);
+    const char *at = received(client);
     size_t size = 0;
 
     while ((at = strstr(at, "\r\n\r\n"))) {

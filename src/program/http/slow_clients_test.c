@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* slow_clients_test.c - many clients that do no good, and one that asks: it must not notice
- * them. */
+/* slow_clients_test.c - many slow clients must not delay a normal one. */
 /* test: threads */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -74,7 +73,7 @@ static int connect_to(const struct house *house)
     return descriptor;
 }
 
-/* Asks on a connection of its own, and waits for the whole answer. */
+/* Sends a request on a new connection and waits for the whole answer. */
 static det_time probe(const struct house *house)
 {
     static const char request[] = "GET / HTTP/1.0\r\n\r\n";
@@ -112,7 +111,7 @@ static void drip(const struct house *house, int round)
         assert_int_equal(send(house->clients[IDLE + i], "G", 1, MSG_NOSIGNAL), 1);
 }
 
-static void test_idle_and_slow_clients_are_not_noticed(void **state)
+static void test_slow_clients_do_not_delay_a_normal_one(void **state)
 {
     static struct house house;
     int64_t load = 1;
@@ -137,7 +136,7 @@ static void test_idle_and_slow_clients_are_not_noticed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_idle_and_slow_clients_are_not_noticed),
+        cmocka_unit_test(test_slow_clients_do_not_delay_a_normal_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

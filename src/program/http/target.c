@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/hex.h"
 #include "http/request_parser.h"
 
 /* Letters, digits, -._~!$&'()*+,;=:@%/ and in a query also ?[] */
@@ -15,7 +16,7 @@ static const struct http_set host_set = { 0x07ff600000000000, 0x47fffffeaffffffe
 
 static bool is_hex(char c)
 {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    return det_hex_digit_any_case(c) >= 0;
 }
 
 /* A NUL after it, or the end, stops the search for two digits. */

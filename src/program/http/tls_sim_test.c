@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tls_sim_test.c - TLS over a stream that takes and gives a few bytes at a time, in virtual
- * time: the handshake, requests and answers come through whatever the cuts, and nothing waits for
- * what will not come. */
+/* tls_sim_test.c - TLS over a stream that moves a few bytes at a time, in virtual time: the
+ * handshake, requests and answers do not depend on how bytes are split, and no connection waits for
+ * an event that never comes. */
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
@@ -11,14 +11,14 @@
 #include "http/sim_test.h"
 #include "http/tls_stream.h"
 
-/* A client of OpenSSL's, whose bytes go through the simulated stream. */
+/* A client of OpenSSL over the simulated stream. */
 struct talker {
     struct house house;
     struct client client;
     struct http_tls_context *tls;
     SSL_CTX *context;
     SSL *ssl;
-    size_t rate; /* bytes that go either way before the other side is looked at */
+    size_t rate; /* bytes per step and direction */
     struct det_buffer text;
 };
 
@@ -56,7 +56,7 @@ static void talker_close(struct talker *talker)
     det_buffer_deinit(&talker->text);
 }
 
-/* A few bytes in each direction. */
+/* Moves a few bytes in each direction. */
 static void carry(struct talker *talker)
 {
     char bytes[4096];
@@ -71,7 +71,7 @@ static void carry(struct talker *talker)
     det_buffer_clear(&talker->client.got);
 }
 
-static void say_secretly(struct talker *talker, const char *bytes, size_t size)
+static void send_encrypted(struct talker *talker, const char *bytes, size_t size)
 {
     int r;
 
@@ -83,8 +83,8 @@ static void say_secretly(struct talker *talker, const char *bytes, size_t size)
     assert_int_equal(r, size);
 }
 
-/* Until this text is at the end of what was heard. */
-static void hear_secretly(struct talker *talker, const char *part)
+/* Runs until the received text ends with `part`. */
+static void receive_encrypted(struct talker *talker, const char *part)
 {
     size_t length = strlen(part);
     char bytes[4096];
@@ -110,8 +110,8 @@ static void talk(const struct identity *identity, size_t rate, int version)
     struct talker talker;
 
     talker_open(&talker, identity, rate, version);
-    say_secretly(&talker, get, strlen(get));
-    hear_secretly(&talker, "\r\n\r\n/a ");
+    send_encrypted(&talker, get, strlen(get));
+    receive_encrypted(&talker, "\r\n\r\n/a ");
     det_buffer_clear(&talker.text);
 
     det_buffer_init(&bytes, NULL);
@@ -119,8 +119,8 @@ static void talk(const struct identity *identity, size_t rate, int version)
         &bytes, "POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\n\r\n%040000d", 7);
     det_buffer_append_text(&bytes, "GET /static HTTP/1.1\r\nHost: a\r\n\r\n");
     det_buffer_append_text(&bytes, get);
-    say_secretly(&talker, bytes.data, bytes.size);
-    hear_secretly(&talker, "\r\n\r\n/a ");
+    send_encrypted(&talker, bytes.data, bytes.size);
+    receive_encrypted(&talker, "\r\n\r\n/a ");
     assert_has(det_buffer_text(&talker.text), "0007HTTP/1.1 200 OK");
     assert_int_equal(strspn(strstr(talker.text.data, "\r\n\r\ns") + 4, "s"), 100000);
     assert_has(
@@ -130,7 +130,7 @@ static void talk(const struct identity *identity, size_t rate, int version)
     talker_close(&talker);
 }
 
-static void test_any_cuts_come_through(void **state)
+static void test_tls_works_with_any_split(void **state)
 {
     static const size_t rates[] = { 97, 1000, 5000, 100000 };
     struct identity identity = { 0 };
@@ -146,8 +146,8 @@ static void test_any_cuts_come_through(void **state)
     det_test_folder_remove(folder);
 }
 
-/* Who is refused hears it, and the end, before it is cut. */
-static void test_a_refusal_comes_with_an_end(void **state)
+/* A refused client receives the answer and the end before the cut. */
+static void test_tls_refusal_is_sent_before_the_close(void **state)
 {
     static const char bad[] = "GET / HTTP/9.9\r\nmore and more";
     struct identity identity = { 0 };
@@ -157,8 +157,8 @@ static void test_a_refusal_comes_with_an_end(void **state)
     (void)state;
     make_identity(&identity, folder, "server");
     talker_open(&talker, &identity, 1000, 0);
-    say_secretly(&talker, bad, strlen(bad));
-    hear_secretly(&talker, "}}\n");
+    send_encrypted(&talker, bad, strlen(bad));
+    receive_encrypted(&talker, "}}\n");
     assert_has(det_buffer_text(&talker.text), "505 HTTP Version Not Supported");
     while (SSL_read(talker.ssl, &byte, 1) <= 0 &&
            !(SSL_get_shutdown(talker.ssl) & SSL_RECEIVED_SHUTDOWN))
@@ -174,8 +174,8 @@ static void test_a_refusal_comes_with_an_end(void **state)
     det_test_folder_remove(folder);
 }
 
-/* A byte now and then does not begin its deadline anew. */
-static void test_a_handshake_that_stalls_is_cut_after_ten_seconds(void **state)
+/* Single bytes do not restart the deadline. */
+static void test_stalled_tls_handshake_is_closed_after_ten_seconds(void **state)
 {
     struct identity identity = { 0 };
     char *folder = det_test_folder();
@@ -202,9 +202,9 @@ static void test_a_handshake_that_stalls_is_cut_after_ten_seconds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_cuts_come_through),
-        cmocka_unit_test(test_a_refusal_comes_with_an_end),
-        cmocka_unit_test(test_a_handshake_that_stalls_is_cut_after_ten_seconds),
+        cmocka_unit_test(test_tls_works_with_any_split),
+        cmocka_unit_test(test_tls_refusal_is_sent_before_the_close),
+        cmocka_unit_test(test_stalled_tls_handshake_is_closed_after_ten_seconds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

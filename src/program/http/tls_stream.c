@@ -19,7 +19,7 @@
 #include "base/memory.h"
 
 #define SUBJECT_MAX 256
-/* Of TLS 1.2 those with forward secrecy and authenticated encryption alone; all of 1.3 are. */
+/* For TLS 1.2: only forward secrecy and authenticated encryption, which all ciphers of 1.3 have. */
 #define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL:!PSK"
 
 struct http_tls_context {
@@ -78,12 +78,12 @@ static int fail_openssl(const char *what, const char *path, struct det_error *re
     const char *reason = number ? ERR_reason_error_string(number) : NULL;
     int code = DET_ERR_INVALID;
 
-    det_error_set(reterr, code, "%s %.200s: %s", what, path, reason ? reason : "it is not usable");
+    det_error_set(reterr, code, "%s %.200s: %s", what, path, reason ? reason : "it cannot be used");
     ERR_clear_error();
     return code;
 }
 
-/* A key with a password would be asked for at the terminal. */
+/* Refuses keys with a password: OpenSSL would ask for it at the terminal. */
 /* NOLINTNEXTLINE(readability-non-const-parameter): as OpenSSL declares it */
 static int no_password(char *target, int size, int is_write, void *user)
 {
@@ -162,12 +162,12 @@ int http_tls_open(
     int r;
 
     if (!context)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     context->allocator = allocator;
     context->users = 1;
     r = configure_context(context);
     if (r < 0)
-        det_error_set(reterr, r, "there is no memory left for TLS");
+        det_error_set(reterr, r, "out of memory for TLS");
     else
         r = load_identity(context->ssl, tls, reterr);
     if (r < 0) {
@@ -198,7 +198,7 @@ int http_tls_try(
 }
 
 /* Interprets an SSL_read() or SSL_write() that returned no data. */
-static int64_t judge_result(struct tls_stream *self, int result)
+static int64_t interpret_result(struct tls_stream *self, int result)
 {
     int error = SSL_get_error(self->ssl, result);
 
@@ -218,7 +218,7 @@ static int64_t tls_read(void *stream, void *target, size_t size)
 
     result = SSL_read(self->ssl, target, size > INT_MAX ? INT_MAX : (int)size);
     self->wants_write = result <= 0 && SSL_want_write(self->ssl);
-    return result > 0 ? result : judge_result(self, result);
+    return result > 0 ? result : interpret_result(self, result);
 }
 
 /* Writes record by record until the stream below accepts no more; returns how many bytes, or a
@@ -233,7 +233,7 @@ static int64_t write_part(struct tls_stream *self, const struct http_part *part)
         int result = SSL_write(self->ssl, data + total, left > INT_MAX ? INT_MAX : (int)left);
 
         if (result <= 0) {
-            int64_t r = judge_result(self, result);
+            int64_t r = interpret_result(self, result);
 
             return total ? (int64_t)total : r == 0 ? DET_ERR_IO : r;
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tls_test.c - the server over TLS, asked by a client of OpenSSL's on the same thread.
- * Certificates are made for the test. */
+/* tls_test.c - the server over TLS, with a client of OpenSSL on the same thread. Certificates are
+ * made for the test. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -30,7 +30,7 @@ struct house {
     char subject[256];
 };
 
-/* /large has a megabyte; anything else says how much there was to read. */
+/* /large has a megabyte; other paths return the size of the body. */
 static void handle(void *context, struct http_exchange *exchange)
 {
     static char large[1 << 20];
@@ -106,7 +106,7 @@ static int connect_to(int port)
     return descriptor;
 }
 
-/* Whether a call that returned `result` shall be tried again, after a turn of the server's. */
+/* Returns true if the call must be repeated after a turn of the server. */
 static bool try_again(struct house *house, const struct client *client, int result)
 {
     int error = SSL_get_error(client->ssl, result);
@@ -158,7 +158,7 @@ static void client_close(struct client *client)
     free(client);
 }
 
-static void say(struct house *house, struct client *client, const char *bytes, size_t size)
+static void send_text(struct house *house, struct client *client, const char *bytes, size_t size)
 {
     size_t sent = 0;
 
@@ -172,8 +172,8 @@ static void say(struct house *house, struct client *client, const char *bytes, s
     }
 }
 
-/* Reads until the text has `part` at its end, or, with NULL, until there is no more to come. */
-static const char *hear(struct house *house, struct client *client, const char *part)
+/* Reads until the text ends with `part`; NULL: until the end. */
+static const char *receive(struct house *house, struct client *client, const char *part)
 {
     size_t length = part ? strlen(part) : 0;
     det_time end = det_loop_now(house->loop) + PATIENCE;
@@ -198,8 +198,8 @@ static const char *hear(struct house *house, struct client *client, const char *
 
 static const char *ask(struct house *house, struct client *client)
 {
-    say(house, client, GET("/"), strlen(GET("/")));
-    return hear(house, client, "hello");
+    send_text(house, client, GET("/"), strlen(GET("/")));
+    return receive(house, client, "hello");
 }
 
 static void test_requests_are_answered_over_tls(void **state)
@@ -262,7 +262,7 @@ static void test_ciphers_without_aead_or_forward_secrecy_are_refused(void **stat
     house_close(&house);
 }
 
-/* More than a record, and than OpenSSL keeps: nothing is left lying in between. */
+/* Larger than a record and than the buffers of OpenSSL: no bytes stay in between. */
 static void test_large_bodies_and_answers_come_whole(void **state)
 {
     static char body[1 << 20];
@@ -277,12 +277,12 @@ static void test_large_bodies_and_answers_come_whole(void **state)
     det_buffer_format(
         &bytes, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n", sizeof body);
     det_buffer_append(&bytes, body, sizeof body);
-    say(&house, client, bytes.data, bytes.size);
-    (void)hear(&house, client, "hello");
+    send_text(&house, client, bytes.data, bytes.size);
+    (void)receive(&house, client, "hello");
     assert_int_equal(house.body_size, sizeof body);
-    say(&house, client, "GET /large HTTP/1.0\r\n\r\n", strlen("GET /large HTTP/1.0\r\n\r\n"));
-    assert_int_equal(strspn(strstr(hear(&house, client, NULL), "\r\n\r\n") + 4, "l"), 1 << 20);
-    /* The end was said, not only cut. */
+    send_text(&house, client, "GET /large HTTP/1.0\r\n\r\n", strlen("GET /large HTTP/1.0\r\n\r\n"));
+    assert_int_equal(strspn(strstr(receive(&house, client, NULL), "\r\n\r\n") + 4, "l"), 1 << 20);
+    /* The end was announced by close_notify. */
     assert_int_equal(SSL_get_shutdown(client->ssl) & SSL_RECEIVED_SHUTDOWN, SSL_RECEIVED_SHUTDOWN);
     det_buffer_deinit(&bytes);
     client_close(client);
@@ -297,13 +297,13 @@ static void expect_refused(struct house *house, const struct identity *identity,
     if (version == TLS1_2_VERSION)
         assert_false(SSL_is_init_finished(client->ssl));
     else
-        assert_string_equal(hear(house, client, NULL), "");
+        assert_string_equal(receive(house, client, NULL), "");
     client_close(client);
     while (http_server_connections(house->http) > 0)
         turn(house);
 }
 
-static void test_where_clients_are_asked_each_must_show_a_certificate(void **state)
+static void test_client_certificate_is_required_when_requested(void **state)
 {
     static const int versions[] = { TLS1_2_VERSION, TLS1_3_VERSION };
     struct identity stranger = { 0 };
@@ -337,7 +337,7 @@ static void assert_served_by(struct client *client, const char *name)
     X509_free(certificate);
 }
 
-static void test_a_certificate_is_renewed_for_those_who_come(void **state)
+static void test_renewed_certificate_is_used_for_new_connections(void **state)
 {
     char password[] = "password";
     struct identity next = { 0 };
@@ -385,8 +385,8 @@ static void test_a_certificate_is_renewed_for_those_who_come(void **state)
     house_close(&house);
 }
 
-/* Neither plain text, nor silence, nor a cut in the middle of anything does harm. */
-static void test_what_is_not_tls_is_closed(void **state)
+/* Plain text, silence and truncated handshakes are harmless. */
+static void test_connection_without_tls_is_closed(void **state)
 {
     static const char plain[] = GET("/");
     const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
@@ -407,7 +407,7 @@ static void test_what_is_not_tls_is_closed(void **state)
     close(descriptor);
 
     client = client_open(&house, NULL, 0);
-    say(&house, client, GET("/large"), strlen(GET("/large")));
+    send_text(&house, client, GET("/large"), strlen(GET("/large")));
     turn(&house);
     assert_int_equal(
         setsockopt(client->descriptor, SOL_SOCKET, SO_LINGER, &reset, sizeof reset), 0);
@@ -417,7 +417,7 @@ static void test_what_is_not_tls_is_closed(void **state)
     house_close(&house);
 }
 
-static void test_files_that_are_no_certificates_are_told_of(void **state)
+static void test_invalid_certificate_files_are_reported(void **state)
 {
     const struct http_tls tls = { "/nowhere/cert.pem", "/nowhere/key.pem", NULL };
     struct det_error error = { 0 };
@@ -467,7 +467,7 @@ static int open_stream(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void test_without_memory_there_is_no_stream(void **state)
+static void test_tls_stream_open_survives_failed_allocations(void **state)
 {
     struct house house;
 
@@ -484,11 +484,11 @@ int main(void)
         cmocka_unit_test(test_older_versions_are_refused),
         cmocka_unit_test(test_ciphers_without_aead_or_forward_secrecy_are_refused),
         cmocka_unit_test(test_large_bodies_and_answers_come_whole),
-        cmocka_unit_test(test_where_clients_are_asked_each_must_show_a_certificate),
-        cmocka_unit_test(test_a_certificate_is_renewed_for_those_who_come),
-        cmocka_unit_test(test_what_is_not_tls_is_closed),
-        cmocka_unit_test(test_files_that_are_no_certificates_are_told_of),
-        cmocka_unit_test(test_without_memory_there_is_no_stream),
+        cmocka_unit_test(test_client_certificate_is_required_when_requested),
+        cmocka_unit_test(test_renewed_certificate_is_used_for_new_connections),
+        cmocka_unit_test(test_connection_without_tls_is_closed),
+        cmocka_unit_test(test_invalid_certificate_files_are_reported),
+        cmocka_unit_test(test_tls_stream_open_survives_failed_allocations),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,21 +6,11 @@
 
 #include <string.h>
 
+#include "base/hex.h"
 #include "base/text.h"
 
-static int digit_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
-/* Decodes into `target`, which has room for `size` bytes and a NUL. A '+' is a blank in a query
- * alone. False: it is malformed. */
+/* Decodes into `target`, which has room for `size` bytes and a NUL. Only in a query is '+' a blank.
+ * False: malformed. */
 static bool decode_percent(const char *text, size_t size, bool is_query, char *target)
 {
     size_t length = 0;
@@ -32,8 +22,8 @@ static bool decode_percent(const char *text, size_t size, bool is_query, char *t
             target[length++] = text[i] == '+' && is_query ? ' ' : text[i];
             continue;
         }
-        high = i + 1 < size ? digit_of(text[i + 1]) : -1;
-        low = i + 2 < size ? digit_of(text[i + 2]) : -1;
+        high = i + 1 < size ? det_hex_digit_any_case(text[i + 1]) : -1;
+        low = i + 2 < size ? det_hex_digit_any_case(text[i + 2]) : -1;
         if (high < 0 || low < 0 || high + low == 0)
             return false;
         target[length++] = (char)(high * 16 + low);

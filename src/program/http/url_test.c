@@ -44,7 +44,7 @@ static void a_slash_at_the_end_is_an_empty_segment(void **state)
     assert_string_equal(url.segments[1], "");
 }
 
-static void a_plus_is_a_blank_in_a_query_alone(void **state)
+static void plus_means_space_only_in_a_query(void **state)
 {
     (void)state;
     assert_int_equal(url_read(&url, &arena, "/a+b", "c+d=e%2Bf+g&empty=&bare"), 0);
@@ -55,7 +55,7 @@ static void a_plus_is_a_blank_in_a_query_alone(void **state)
     assert_null(url_value(&url, "none"));
 }
 
-static void what_could_be_read_in_two_ways_is_refused(void **state)
+static void ambiguous_urls_are_refused(void **state)
 {
     static const char *const paths[] = {
         "",       "v1",     "/a//b", "//",   "/.",    "/..",     "/a/../b", "/%2e%2e/b",
@@ -74,7 +74,7 @@ static void what_could_be_read_in_two_ways_is_refused(void **state)
     }
 }
 
-static void there_is_a_limit_to_the_parts(void **state)
+static void number_of_url_parts_is_limited(void **state)
 {
     char path[2 * URL_SEGMENTS_MAX + 3] = "", query[4 * URL_QUERY_MAX + 5] = "";
 
@@ -103,7 +103,7 @@ static int read_once(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void a_lack_of_memory_is_an_error(void **state)
+static void allocation_failure_is_an_error(void **state)
 {
     (void)state;
     det_test_each_failure(read_once, NULL);
@@ -114,11 +114,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_path_is_its_segments, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_slash_at_the_end_is_an_empty_segment, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_plus_is_a_blank_in_a_query_alone, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            what_could_be_read_in_two_ways_is_refused, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(there_is_a_limit_to_the_parts, set_up, tear_down),
-        cmocka_unit_test(a_lack_of_memory_is_an_error),
+        cmocka_unit_test_setup_teardown(plus_means_space_only_in_a_query, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ambiguous_urls_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(number_of_url_parts_is_limited, set_up, tear_down),
+        cmocka_unit_test(allocation_failure_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ void activity_learn(
     struct det_runtime_counts counts;
 
     if (instance_effect_count(instance, false) == 0 ||
-        det_runtime_effects(runtime, machine, instance->id, activity_take, instance) < 0)
+        det_runtime_effects(runtime, machine, instance->id, activity_take, instance, NULL) < 0)
         return;
     det_runtime_counts(runtime, &counts);
     instance->threads_used = (uint32_t)counts.effects_running;

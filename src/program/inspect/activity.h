@@ -8,7 +8,7 @@
 
 #include "inspect/stored_instance.h"
 
-/* In the program that serves it: `machine` is served by `runtime`, `threads_max` limits concurrent
+/* For the program that serves it: `machine` is served by `runtime`, `threads_max` limits concurrent
  * effects. May wait for the instance's writer. After an error the activity is unknown. */
 void activity_learn(
     struct instance *instance, struct det_runtime *runtime, const struct det_machine *machine,

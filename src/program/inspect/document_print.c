@@ -8,19 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "inspect/document_read.h"
 #include "json/writer.h"
 
-/* Of a value for people; JSON lines have all of it. */
+/* Bytes of a value for people; JSON lines have all of it. */
 #define VALUE_MAX 80
 
 struct dump {
     struct cli *cli;
     bool is_revealed;
-    bool is_covered; /* what is printed now has secrets */
+    bool is_covered; /* the printed document has secrets */
     uint64_t deltas, documents, workers;
     struct det_buffer last_id; /* of the worker that is printed */
 };
@@ -41,7 +42,7 @@ static void print_value(struct dump *dump, enum cli_style style, const struct de
     if (size <= VALUE_MAX) {
         cli_print_in(dump->cli, style, "%s", text);
     } else {
-        /* Not in the middle of a character. */
+        /* Cut between two characters. */
         size = VALUE_MAX;
         while (size > 0 && ((unsigned char)text[size] & 0xC0) == 0x80)
             size--;
@@ -73,7 +74,7 @@ static int compare_names(const void *a, const void *b)
     return order ? order : (one.size > other.size) - (one.size < other.size);
 }
 
-/* Those of the object, their names in order. */
+/* Prints the members of the object in order of their names. */
 static void print_members(
     struct dump *dump, const struct det_json_value *object, print_member_fn *print)
 {
@@ -90,6 +91,7 @@ static void print_members(
     }
     DET_JSON_EACH (member, object)
         members[i++] = member;
+    det_assert(i == count);
     qsort(members, count, sizeof *members, compare_names);
     for (i = 0; i < count; i++) {
         snprintf(name, sizeof name, "%.*s", (int)members[i]->key.size, members[i]->key.data);
@@ -123,7 +125,7 @@ static void print_removed(struct dump *dump, const char *name, const struct det_
 
 static void print_field(struct dump *dump, const char *name, const struct det_json_value *value)
 {
-    /* What begins so is the store's own. */
+    /* These fields belong to the store. */
     if (*name == '_')
         return;
     cli_print(dump->cli, "      %s: ", name);
@@ -131,7 +133,7 @@ static void print_field(struct dump *dump, const char *name, const struct det_js
     cli_print(dump->cli, "\n");
 }
 
-/* What is no object is shown as it is, if it may be. */
+/* A text that is not an object is shown unchanged, if permitted. */
 struct shown {
     const struct det_json_value *object; /* NULL: the text */
     const char *text;
@@ -145,6 +147,7 @@ static int read_shown(
     int r;
 
     dump->is_covered = !cli_document_may_show(role, dump->is_revealed);
+    det_assert(!dump->is_covered || !dump->is_revealed);
     *ret = (struct shown){ .text = text, .size = size };
     r = cli_document_parse(arena, text, size, &ret->object);
     if (r == 0 && dump->is_covered) {
@@ -162,6 +165,7 @@ const char *cli_time_of_day(det_time at, char target[CLI_TIME_OF_DAY])
     det_time rest = at % DET_SECOND;
 
     rest += rest < 0 ? DET_SECOND : 0;
+    det_assert(rest >= 0 && rest < DET_SECOND);
     det_format_time(at - rest, text, sizeof text);
     (void)snprintf(target, CLI_TIME_OF_DAY, "%.8s.%03d", text + 11, (int)(rest / DET_MILLISECOND));
     return target;
@@ -280,6 +284,7 @@ static void print_document_text(
 
 static void begin_worker(struct dump *dump, const struct det_document *document)
 {
+    det_assert(dump->workers == 0 || dump->last_id.size > 0);
     if (dump->workers > 0 && strcmp(dump->last_id.data, document->id) == 0)
         return;
     dump->workers++;
@@ -318,6 +323,7 @@ static void print_summary(struct dump *dump, const struct det_document_position 
 {
     struct det_json_writer json;
 
+    det_assert(dump->workers <= dump->documents);
     if (dump->cli->is_json) {
         cli_json_begin(dump->cli, &json, "dump");
         det_json_number(&json, "sync_oldest", position->oldest);

@@ -49,7 +49,7 @@ static void fill(struct desk *desk)
     save(desk, "plant/b", DET_DOCUMENT_OBSERVED, "{\"_own\":1}");
 }
 
-static void people_see_what_changed_and_what_there_is(void **state)
+static void text_dump_shows_deltas_and_documents(void **state)
 {
     struct caught caught;
     struct desk desk;
@@ -125,7 +125,7 @@ static void fill_specs(struct desk *desk)
     save(desk, "plant/a", DET_DOCUMENT_SPEC, SPEC("third"));
 }
 
-static void secrets_of_what_was_put_by_hand_are_not_shown(void **state)
+static void secrets_of_manual_workers_are_redacted(void **state)
 {
     struct caught caught;
     struct desk desk;
@@ -161,7 +161,7 @@ static void secrets_of_what_was_put_by_hand_are_not_shown(void **state)
     close_desk(&desk);
 }
 
-/* Whether the password is in what is printed. */
+/* Returns true if the output has the password. */
 static bool is_shown(struct desk *desk, bool is_json, bool is_revealed)
 {
     struct caught caught;
@@ -176,7 +176,7 @@ static bool is_shown(struct desk *desk, bool is_json, bool is_revealed)
     return is_there;
 }
 
-static void secrets_are_shown_to_who_asks_for_them(void **state)
+static void secrets_are_shown_on_request(void **state)
 {
     struct desk desk;
 
@@ -189,7 +189,7 @@ static void secrets_are_shown_to_who_asks_for_them(void **state)
     close_desk(&desk);
 }
 
-static void a_spec_that_cannot_be_read_by_members_is_not_shown_at_all(void **state)
+static void unparseable_spec_document_is_redacted_completely(void **state)
 {
     struct desk desk;
 
@@ -204,7 +204,7 @@ static void a_spec_that_cannot_be_read_by_members_is_not_shown_at_all(void **sta
     close_desk(&desk);
 }
 
-static void programs_see_objects(void **state)
+static void json_dump_prints_objects(void **state)
 {
     struct caught caught;
     struct desk desk;
@@ -261,7 +261,7 @@ static void long_values_are_cut_between_characters(void **state)
     close_desk(&desk);
 }
 
-static void an_empty_store_is_said_to_be_empty(void **state)
+static void empty_store_is_reported_as_empty(void **state)
 {
     struct caught caught;
     struct desk desk;
@@ -282,14 +282,14 @@ static void an_empty_store_is_said_to_be_empty(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(people_see_what_changed_and_what_there_is),
+        cmocka_unit_test(text_dump_shows_deltas_and_documents),
         cmocka_unit_test(a_query_leaves_out_what_is_not_wanted),
-        cmocka_unit_test(secrets_of_what_was_put_by_hand_are_not_shown),
-        cmocka_unit_test(secrets_are_shown_to_who_asks_for_them),
-        cmocka_unit_test(a_spec_that_cannot_be_read_by_members_is_not_shown_at_all),
-        cmocka_unit_test(programs_see_objects),
+        cmocka_unit_test(secrets_of_manual_workers_are_redacted),
+        cmocka_unit_test(secrets_are_shown_on_request),
+        cmocka_unit_test(unparseable_spec_document_is_redacted_completely),
+        cmocka_unit_test(json_dump_prints_objects),
         cmocka_unit_test(long_values_are_cut_between_characters),
-        cmocka_unit_test(an_empty_store_is_said_to_be_empty),
+        cmocka_unit_test(empty_store_is_reported_as_empty),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

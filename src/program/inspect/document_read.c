@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* The members of a spec that may have some in them. */
+/* Members of a spec that may have secrets. */
 static const char *const secret_members[] = { "config", "variables" };
 
 bool cli_document_is_secret(struct det_view name)
@@ -35,7 +35,7 @@ int cli_document_parse(
     return r == DET_ERR_NO_MEMORY ? r : 0;
 }
 
-/* A key of ours fits; one that does not is cut. */
+/* Cuts a key that does not fit; ours do. */
 static const char *key_of(const struct det_json_value *member, char target[64])
 {
     snprintf(
@@ -83,54 +83,4 @@ void cli_delta_put(
         put_fields(
             json, key_of(member, name), member, is_covered, det_view_is(member->key, "modified"));
     det_json_close(json, '}');
-}
-
-static json_t *parse(const char *text, size_t size)
-{
-    return json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
-}
-
-/* Takes it away first: without memory it is missing, and not shown. */
-static void hide_member(json_t *object, const char *name)
-{
-    if (!json_object_get(object, name))
-        return;
-    (void)json_object_del(object, name);
-    (void)json_object_set_new(object, name, json_string(DOCUMENT_REDACTED));
-}
-
-static void cover_all(json_t *object)
-{
-    for (size_t i = 0; i < sizeof secret_members / sizeof secret_members[0]; i++)
-        hide_member(object, secret_members[i]);
-}
-
-json_t *cli_document_read(const struct det_document *document, bool is_revealed, bool *ret_may_show)
-{
-    json_t *object = parse(document->text, document->size);
-
-    *ret_may_show = is_revealed || document->role != DET_DOCUMENT_SPEC;
-    if (!*ret_may_show)
-        cover_all(object);
-    return object;
-}
-
-/* {"added": {...}, "modified": {"name": {"old": ..., "new": ...}}, "removed": {...}} */
-json_t *cli_delta_read(const struct det_delta *delta, bool is_revealed, bool *ret_may_show)
-{
-    json_t *change = parse(delta->text, delta->size);
-    json_t *modified = json_object_get(change, "modified");
-
-    *ret_may_show = is_revealed || delta->role != DET_DOCUMENT_SPEC;
-    if (*ret_may_show)
-        return change;
-    cover_all(json_object_get(change, "added"));
-    cover_all(json_object_get(change, "removed"));
-    for (size_t i = 0; i < sizeof secret_members / sizeof secret_members[0]; i++) {
-        json_t *both = json_object_get(modified, secret_members[i]);
-
-        hide_member(both, "old");
-        hide_member(both, "new");
-    }
-    return change;
 }

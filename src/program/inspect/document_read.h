@@ -7,8 +7,6 @@
 #ifndef DET_INSPECT_DOCUMENT_READ_H
 #define DET_INSPECT_DOCUMENT_READ_H
 
-#include <jansson.h>
-
 #include <detent/tool/documents.h>
 
 #include "base/text.h"
@@ -20,24 +18,19 @@
 
 /* Returns true if this member of a spec must be hidden. */
 bool cli_document_is_secret(struct det_view name);
-/* Whether all of it may be shown. */
+/* Returns true if all of it may be shown. */
 bool cli_document_may_show(enum det_document_role role, bool is_revealed);
-/* The text of a document as an object, or NULL when it is none. DET_ERR_NO_MEMORY. */
+/* Returns the text of a document as an object, or NULL if it is not one. DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int cli_document_parse(
     struct det_arena *arena, const char *text, size_t size, const struct det_json_value **ret);
-/* Writes the object of a document; without its secrets where it is covered. NULL: {}. */
+/* Writes the object of a document, without its secrets if it is covered. NULL: {}. */
 void cli_document_put(
     struct det_json_writer *json, const char *key, const struct det_json_value *object,
     bool is_covered);
-/* The same of a delta: {"added": {...}, "modified": {"name": {"old", "new"}}, "removed": {...}} */
+/* Writes a delta likewise: {"added": {...}, "modified": {"name": {"old", "new"}}, "removed":
+ * {...}} */
 void cli_delta_put(
     struct det_json_writer *json, const char *key, const struct det_json_value *change,
     bool is_covered);
-
-/* For the verbs of the daemon: the object, without secrets unless `is_revealed`. NULL: it is no
- * JSON that can be shown by members; then `*ret_may_show` says whether its text may be shown. */
-json_t *cli_document_read(
-    const struct det_document *document, bool is_revealed, bool *ret_may_show);
-json_t *cli_delta_read(const struct det_delta *delta, bool is_revealed, bool *ret_may_show);
 
 #endif

@@ -4,8 +4,11 @@
 /* event_print.c - prints one recorded event, as an object or as a line. */
 #include "inspect/event_print.h"
 
+#include "base/assert.h"
+
 const char *event_print_name(const struct det_machine *machine, const struct det_store_event *row)
 {
+    det_assert(row->event == UINT16_MAX || row->event < machine->event_count);
     return row->event == UINT16_MAX ? "(stopped manually)" : machine->events[row->event].name;
 }
 
@@ -14,6 +17,7 @@ const char *event_print_target(const struct det_machine *machine, const struct d
 {
     switch (row->outcome) {
     case DET_OUTCOME_GOTO:
+        det_assert(row->to < machine->state_count);
         return machine->states[row->to].name;
     case DET_OUTCOME_STAY:
         return "(stays)";

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "inspect/print_tasks.h"
 #include "store/row.h"
 
@@ -15,6 +16,7 @@ static bool is_taken(const struct instance *instance, unsigned event)
 {
     const struct det_machine *machine = instance->machine;
 
+    det_assert(event < machine->event_count);
     return !instance->loaded.head.is_stopped &&
            det_machine_step(machine, instance->loaded.head.state, event)->outcome !=
                DET_OUTCOME_UNHANDLED;
@@ -30,7 +32,7 @@ static bool is_deferrable(const struct instance *instance, unsigned event)
 
 typedef bool is_wanted_fn(const struct instance *instance, unsigned event);
 
-/* Those that people send, or those that only effects and timers do. */
+/* Lists the events from outside, or the internal ones. */
 static const char *list_events(
     const struct instance *instance, is_wanted_fn *is_wanted, bool is_internal, char *target)
 {
@@ -54,18 +56,18 @@ static void print_takes(struct cli *cli, const struct instance *instance)
     if (*list_events(instance, is_taken, false, text))
         facts_print(cli, "takes", "%s", text);
     if (*list_events(instance, is_deferrable, false, text))
-        facts_print(cli, "defers", "%s: may be sent, and waits for a state that takes it", text);
+        facts_print(cli, "defers", "%s: may be sent, and waits for a state that accepts it", text);
     if (*list_events(instance, is_taken, true, text))
         facts_print(cli, "awaits", "%s, from an effect or a timer", text);
 }
 
-/* How it came there: the last event that is kept. */
+/* The last stored event. */
 struct arrival {
     struct cli *cli;
     const struct instance *instance;
 };
 
-static int tell_arrival(void *context, const struct det_store_event *row)
+static int report_arrival(void *context, const struct det_store_event *row)
 {
     struct arrival *arrival = context;
     const struct det_machine *machine = arrival->instance->machine;
@@ -77,7 +79,7 @@ static int tell_arrival(void *context, const struct det_store_event *row)
 
     facts_print(
         arrival->cli, "last", "%s: %s%s%s%s%s, %s", event,
-        is_move ? machine->states[row->from].name : det_row_outcome_name(row->outcome),
+        is_move ? machine->states[row->from].name : det_outcome_name(row->outcome),
         is_move ? " -> " : "", is_move ? machine->states[row->to].name : "", *sender ? ", by " : "",
         sender, instance_when(row->at, arrival->instance->now, when));
     return 0;
@@ -92,15 +94,17 @@ static int print_arrival(struct cli *cli, const struct instance *instance)
     if (sequence == 0)
         return 0;
     return store->ops->events(
-        store->store, instance->loaded.instance, sequence - 1, tell_arrival, &arrival);
+        store->store, instance->loaded.instance, sequence - 1, report_arrival, &arrival);
 }
 
 int explain_lock_of(
     struct cli_store *store, const struct det_machine *machine, const char *id,
     struct det_store_lease *ret)
 {
-    const struct det_store_lease_change look = { .verb = DET_LEASE_LOOK, .name = id, .owner = "" };
-    int r = store->ops->lock(store->store, machine, &look, ret);
+    const struct det_store_lease_change change = { .verb = DET_LEASE_READ,
+                                                   .name = id,
+                                                   .owner = "" };
+    int r = store->ops->lock(store->store, machine, &change, ret);
 
     return r == DET_ERR_LOCKED ? 0 : r;
 }
@@ -121,7 +125,7 @@ static void print_lock(struct cli *cli, const struct instance *instance)
             instance_when(lease.expires_at, instance->now, when));
 }
 
-/* Something that a program has to do, and could do by now. */
+/* Returns true if a program has something to do that is due. */
 static bool has_work(const struct instance *instance)
 {
     for (const struct instance_timer *t = instance->timers; t; t = t->next) {
@@ -131,7 +135,7 @@ static bool has_work(const struct instance *instance)
     return instance_effect_count(instance, false) > 0;
 }
 
-/* What waiting alone would not reveal. */
+/* Prints what waiting alone would not reveal. */
 static void print_verdict(struct cli *cli, const struct instance *instance)
 {
     bool is_over = instance->loaded.head.is_stopped || instance_is_final(instance);
@@ -145,11 +149,11 @@ static void print_verdict(struct cli *cli, const struct instance *instance)
     if (instance_effect_count(instance, true))
         facts_print(
             cli, "so",
-            "nothing is pending: an effect was given up; retry it, or send an "
+            "nothing is pending: an effect is a dead letter; retry it, or send an "
             "event");
     else if (instance_timer_count(instance, true))
         facts_print(
-            cli, "so", "nothing is pending: a timer was given up; retry it, or send an event");
+            cli, "so", "nothing is pending: a timer is a dead letter; retry it, or send an event");
     else
         facts_print(cli, "so", "nothing is pending: it waits for an event to be sent");
 }
@@ -161,7 +165,7 @@ int explain_print(struct cli *cli, const struct instance *instance)
     facts_head(cli, instance);
     r = print_arrival(cli, instance);
     if (r < 0)
-        return cli_store_complain(instance->store, r, NULL);
+        return cli_report_store_error(instance->store, r, NULL);
     print_takes(cli, instance);
     facts_timers(cli, instance);
     facts_effects(cli, instance);

@@ -7,7 +7,7 @@
 
 #include "inspect/instance_summary.h"
 
-/* Prints the sentences; complains, and returns an exit code. */
+/* Prints the sentences; reports errors, and returns an exit code. */
 DET_MUST_CHECK int explain_print(struct cli *cli, const struct instance *instance);
 /* Adds the accepted events, and the lock if it has one, to an open object. */
 void explain_line(struct det_json_writer *json, const struct instance *instance);

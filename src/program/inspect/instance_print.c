@@ -5,6 +5,7 @@
 #include <detent/tool/machine.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "inspect/print_tasks.h"
 #include "inspect/stored_instance.h"
@@ -28,13 +29,16 @@ const char *instance_timer_key(
     const struct det_machine *machine, const char *id, const struct det_store_timer *row,
     char target[INSTANCE_KEY_TEXT])
 {
-    snprintf(
+    int length = snprintf(
         target, INSTANCE_KEY_TEXT, "%s/%s/timer/%s", machine->name, id,
         instance_timer_name(machine, row->timer));
+
+    det_assert(length > 0 && length < INSTANCE_KEY_TEXT);
     return target;
 }
 
-const char *instance_error_text(int code, char target[24])
+/* "IO" for an error of the library, else the number. */
+static const char *error_text(int code, char target[24])
 {
     const char *name = det_error_name(code);
 
@@ -50,8 +54,8 @@ const char *instance_why(int last_error, const char *reason, char target[INSTANC
     char error[24];
 
     snprintf(
-        target, INSTANCE_WHY_TEXT, "%s%s%s", instance_error_text(last_error, error),
-        reason ? ": " : "", reason ? reason : "");
+        target, INSTANCE_WHY_TEXT, "%s%s%s", error_text(last_error, error), reason ? ": " : "",
+        reason ? reason : "");
     return target;
 }
 
@@ -60,6 +64,7 @@ void *instance_payload_in(const struct det_machine *machine, void *event)
     static struct det_empty empty;
     const struct det_event_def *def = &machine->events[det_event_kind(event)];
 
+    det_assert(det_event_kind(event) < machine->event_count);
     return det_record_of(def->payload) ? (char *)event + def->payload_offset : (void *)&empty;
 }
 
@@ -68,6 +73,7 @@ const void *instance_payload_of(const struct det_machine *machine, const void *e
     static const struct det_empty empty = { 0 };
     const struct det_event_def *def = &machine->events[det_event_kind(event)];
 
+    det_assert(det_event_kind(event) < machine->event_count);
     return det_record_of(def->payload) ? (const char *)event + def->payload_offset
                                        : (const void *)&empty;
 }
@@ -80,6 +86,7 @@ static void add_activity(struct det_json_writer *json, const struct instance_eff
 
     if (effect->activity == INSTANCE_UNKNOWN)
         return;
+    det_assert(effect->activity < sizeof names / sizeof *names && !effect->row.is_dead);
     det_json_text(json, "activity", names[effect->activity]);
     if (effect->began)
         det_json_time(json, "began_at", effect->began);
@@ -115,15 +122,11 @@ static void pending_lines(struct det_json_writer *json, const struct instance *i
     det_json_close(json, ']');
 }
 
-void instance_line(struct det_json_writer *json, const struct instance *instance)
+void instance_head_line(struct det_json_writer *json, const struct instance *instance)
 {
     const struct det_store_head *head = &instance->loaded.head;
     const struct det_machine *machine = instance->machine;
 
-    det_json_text(json, "machine", machine->name);
-    det_json_text(json, "id", instance->id);
-    det_json_text(json, "state", instance_state(instance));
-    det_json_bool(json, "final", instance_is_final(instance));
     det_json_bool(json, "stopped", head->is_stopped);
     det_json_text(json, "reason", instance->loaded.reason[0] ? instance->loaded.reason : NULL);
     det_json_number(json, "sequence", head->sequence);
@@ -135,6 +138,17 @@ void instance_line(struct det_json_writer *json, const struct instance *instance
     for (size_t i = 0; i < instance->loaded.history_count; i++)
         det_json_text(json, NULL, machine->states[instance->loaded.history[i]].name);
     det_json_close(json, ']');
+}
+
+void instance_line(struct det_json_writer *json, const struct instance *instance)
+{
+    const struct det_machine *machine = instance->machine;
+
+    det_json_text(json, "machine", machine->name);
+    det_json_text(json, "id", instance->id);
+    det_json_text(json, "state", instance_state(instance));
+    det_json_bool(json, "final", instance_is_final(instance));
+    instance_head_line(json, instance);
     det_json_record(json, "data", det_machine_data(machine), instance->loaded.data, 0);
     pending_lines(json, instance);
 }
@@ -143,6 +157,7 @@ void instance_row_line(
     struct det_json_writer *json, const struct det_machine *machine,
     const struct det_store_listed *row)
 {
+    det_assert(row->state < machine->state_count);
     det_json_open(json, NULL, '{');
     det_json_text(json, "type", "instance");
     det_json_text(json, "machine", machine->name);
@@ -159,6 +174,7 @@ void instance_timer_line(
     struct det_json_writer *json, const struct det_machine *machine,
     const struct det_store_timer *row)
 {
+    det_assert(row->event < machine->event_count);
     det_json_text(json, "timer", instance_timer_name(machine, row->timer));
     det_json_text(json, "event", machine->events[row->event].name);
     det_json_time(json, "due", row->due);
@@ -169,11 +185,15 @@ void instance_attempts_line(struct det_json_writer *json, const struct det_store
 {
     char error[24];
 
-    if (!row->attempts && !row->is_dead)
+    if (!row->attempts && !row->is_dead) {
+        /* One that was retried. */
+        if (row->next != row->due)
+            det_json_time(json, "next_at", row->next);
         return;
+    }
     det_json_bool(json, "dead", row->is_dead);
     det_json_number(json, "attempts", row->attempts);
-    det_json_text(json, "last_error", instance_error_text(row->last_error, error));
+    det_json_text(json, "last_error", error_text(row->last_error, error));
     det_json_text(json, "reason", row->reason);
     if (!row->is_dead)
         det_json_time(json, "next_at", row->next);
@@ -186,6 +206,7 @@ void instance_dead_timer_line(
     const char *name = instance_timer_name(machine, row->timer);
     char key[INSTANCE_KEY_TEXT];
 
+    det_assert(row->is_dead);
     det_json_text(json, "effect", *name ? name : machine->events[row->event].name);
     det_json_text(json, "key", instance_timer_key(machine, id, row, key));
     instance_attempts_line(json, row);
@@ -198,12 +219,12 @@ void instance_effect_line(
 {
     char key[INSTANCE_KEY_TEXT], error[24];
 
+    det_assert(row->effect < machine->effect_count);
     det_json_text(json, "effect", machine->effects[row->effect].name);
     det_json_text(json, "key", instance_key(store, machine, id, row, key));
     det_json_bool(json, "dead", row->is_dead);
     det_json_number(json, "attempts", row->attempts);
-    det_json_text(
-        json, "last_error", row->last_error ? instance_error_text(row->last_error, error) : NULL);
+    det_json_text(json, "last_error", row->last_error ? error_text(row->last_error, error) : NULL);
     det_json_text(json, "reason", row->reason);
     det_json_time(json, "asked_at", row->at);
     if (!row->is_dead)
@@ -225,13 +246,15 @@ void instance_event_line(
     struct det_json_writer *json, const struct det_machine *machine,
     const struct det_store_event *row)
 {
+    det_assert(row->event == UINT16_MAX || row->event < machine->event_count);
+    det_assert(row->from < machine->state_count && row->to < machine->state_count);
     det_json_number(json, "sequence", row->sequence);
     det_json_time(json, "at", row->at);
     det_json_text(
         json, "event", row->event == UINT16_MAX ? NULL : machine->events[row->event].name);
     det_json_text(json, "from", machine->states[row->from].name);
     det_json_text(json, "to", machine->states[row->to].name);
-    det_json_text(json, "outcome", det_row_outcome_name(row->outcome));
+    det_json_text(json, "outcome", det_outcome_name(row->outcome));
     det_json_number(json, "choice", row->choice);
     det_json_number(json, "visit", row->visit);
     det_json_bool(json, "timeout", row->is_timeout);
@@ -276,6 +299,7 @@ const char *instance_record(
         whole = whole > INSTANCE_RECORD_TEXT - 4 ? INSTANCE_RECORD_TEXT - 4 : whole;
         while (whole > 0 && ((unsigned char)target[whole] & 0xC0) == 0x80)
             whole--;
+        det_assert(whole + 4 <= INSTANCE_RECORD_TEXT);
         memcpy(target + whole, "...", 4);
     }
     return target;

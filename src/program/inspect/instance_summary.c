@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "inspect/print_tasks.h"
 
@@ -21,12 +22,13 @@ static void collect_fact(struct cli *cli, const char *word, const char *text)
     det_json_close(cli->facts, '}');
 }
 
-/* Not wrapped: a part of it, pasted, would be another command. */
+/* Not wrapped, so that it can be pasted whole. */
 static void print_retry(struct cli *cli, const char *id, const char *key)
 {
     char text[sizeof "detent retry  " + DET_ID_MAX + INSTANCE_KEY_TEXT];
+    int length = snprintf(text, sizeof text, "detent retry %s %s", id, key);
 
-    snprintf(text, sizeof text, "detent retry %s %s", id, key);
+    det_assert(length > 0 && length < (int)sizeof text);
     if (cli->facts)
         collect_fact(cli, NULL, text);
     else
@@ -35,17 +37,15 @@ static void print_retry(struct cli *cli, const char *id, const char *key)
 
 void facts_print(struct cli *cli, const char *word, const char *format, ...)
 {
-    char *text = NULL;
     va_list arguments;
-    int size;
+    char *text;
 
+    det_assert(!word || strlen(word) < WORD_WIDTH);
     va_start(arguments, format);
-    size = vasprintf(&text, format, arguments);
+    text = cli_format(cli, format, arguments);
     va_end(arguments);
-    if (size < 0) {
-        cli->has_failed = true;
+    if (!text)
         return;
-    }
     if (cli->facts) {
         collect_fact(cli, word, text);
     } else {
@@ -104,8 +104,9 @@ static void print_dead_timer(
     const char *name = instance_timer_name(instance->machine, row->timer);
     char key[INSTANCE_KEY_TEXT], why[INSTANCE_WHY_TEXT];
 
+    det_assert(row->is_dead && row->event < instance->machine->event_count);
     facts_print(
-        cli, word, "%s%s%s was given up after %u attempt%s: %s",
+        cli, word, "%s%s%s is a dead letter after %u attempt%s: %s",
         instance->machine->events[row->event].name, *name ? " by " : " by the timeout", name,
         row->attempts, det_plural(row->attempts), instance_why(row->last_error, row->reason, why));
     print_retry(cli, instance->id, instance_timer_key(instance->machine, instance->id, row, key));
@@ -162,7 +163,7 @@ void facts_timers(struct cli *cli, const struct instance *instance)
             instance_time(t->row.next, time));
         if (t->row.attempts)
             facts_print(
-                cli, NULL, "attempt %u was not taken: %s", t->row.attempts,
+                cli, NULL, "attempt %u was rejected: %s", t->row.attempts,
                 instance_why(t->row.last_error, t->row.reason, why));
         word = NULL;
     }
@@ -212,7 +213,7 @@ static void print_waiting(
     /* It may be running: the store records an attempt at its end. */
     if (row->attempts == 0)
         facts_print(
-            cli, word, "%s was asked for %s, and no attempt has ended", name,
+            cli, word, "%s was requested %s, and no attempt has ended", name,
             instance_when(row->at, instance->now, when));
     else if (row->last_error == DET_ERR_UNFINISHED) /* It may be running. */
         facts_print(
@@ -239,9 +240,10 @@ static void print_active(
     const char *name = instance->machine->effects[effect->row.effect].name;
     char when[INSTANCE_WHEN_TEXT], why[INSTANCE_WHY_TEXT];
 
+    det_assert(effect->activity != INSTANCE_UNKNOWN && !effect->row.is_dead);
     if (effect->activity == INSTANCE_QUEUED)
         facts_print(
-            cli, word, "%s waits for a free thread (%u of %u in use: limits.effects), asked for %s",
+            cli, word, "%s waits for a free thread (%u of %u in use: limits.effects), requested %s",
             name, instance->threads_used, instance->threads_max,
             instance_when(effect->row.at, instance->now, when));
     else
@@ -260,8 +262,9 @@ static void print_dead(
 {
     char key[INSTANCE_KEY_TEXT], why[INSTANCE_WHY_TEXT];
 
+    det_assert(row->is_dead && row->effect < instance->machine->effect_count);
     facts_print(
-        cli, word, "%s was given up after %u attempt%s: %s",
+        cli, word, "%s is a dead letter after %u attempt%s: %s",
         instance->machine->effects[row->effect].name, row->attempts, det_plural(row->attempts),
         instance_why(row->last_error, row->reason, why));
     print_retry(

@@ -22,7 +22,7 @@ static void print_all(struct shop *shop, const char *id)
     instance_close(&instance);
 }
 
-static void what_is_pending_is_told_in_words(void **state)
+static void pending_work_is_printed_in_words(void **state)
 {
     struct shop shop;
 
@@ -33,21 +33,22 @@ static void what_is_pending_is_told_in_words(void **state)
     shop_advance(&shop, 90 * DET_SECOND);
     print_all(&shop, "o-1");
     assert_string_equal(
-        shop_said(&shop), "order o-1 is pending, for 1m30s (since 2026-01-01T00:00:00Z)\n"
-                          "timers     expired, in 28m (2026-01-01T00:30:00Z)\n");
+        shop_printed(&shop), "order o-1 is pending, for 1m30s (since 2026-01-01T00:00:00Z)\n"
+                             "timers     expired, in 28m (2026-01-01T00:30:00Z)\n");
     shop_send(&shop, "o-1", "pay");
     shop_send(&shop, "o-1", "ship");
     shop_advance(&shop, 2 * DET_HOUR);
     print_all(&shop, "o-1");
     assert_string_equal(
-        shop_said(&shop), "order o-1 is charging, for 2h (since 2026-01-01T00:01:30Z)\n"
-                          "timers     remind by reminder is due, 1h ago (2026-01-01T01:01:30Z)\n"
-                          "effects    charge_card was asked for 2h ago, and no attempt has ended\n"
-                          "deferred   ship, kept since event 3\n");
+        shop_printed(&shop),
+        "order o-1 is charging, for 2h (since 2026-01-01T00:01:30Z)\n"
+        "timers     remind by reminder is due, 1h ago (2026-01-01T01:01:30Z)\n"
+        "effects    charge_card was requested 2h ago, and no attempt has ended\n"
+        "deferred   ship, kept since event 3\n");
     shop_close(&shop);
 }
 
-static void an_end_is_told_as_one(void **state)
+static void stopped_instance_is_printed_with_its_reason(void **state)
 {
     struct shop shop;
 
@@ -58,14 +59,14 @@ static void an_end_is_told_as_one(void **state)
     shop_send(&shop, "o-1", "halt");
     print_all(&shop, "o-1");
     assert_string_equal(
-        shop_said(&shop),
+        shop_printed(&shop),
         "order o-1 has stopped in charging, for 0s (since 2026-01-01T00:00:00Z)\n"
         "reason     halted\n"
-        "effects    charge_card was asked for 0s ago, and no attempt has ended\n");
+        "effects    charge_card was requested 0s ago, and no attempt has ended\n");
     shop_close(&shop);
 }
 
-static void what_runs_and_what_waits_for_a_thread_are_told_apart(void **state)
+static void running_effects_are_told_apart_from_waiting_ones(void **state)
 {
     struct instance instance;
     struct shop shop;
@@ -80,8 +81,8 @@ static void what_runs_and_what_waits_for_a_thread_are_told_apart(void **state)
     instance.effects->activity = INSTANCE_QUEUED;
     facts_effects(&shop.cli, &instance);
     assert_string_equal(
-        shop_said(&shop), "effects    charge_card waits for a free thread (16 of 16 in use:\n"
-                          "           limits.effects), asked for 1m ago\n");
+        shop_printed(&shop), "effects    charge_card waits for a free thread (16 of 16 in use:\n"
+                             "           limits.effects), requested 1m ago\n");
     instance.effects->activity = INSTANCE_RUNNING;
     instance.effects->attempt = 3;
     instance.effects->began = instance.now - 5 * DET_SECOND;
@@ -89,29 +90,31 @@ static void what_runs_and_what_waits_for_a_thread_are_told_apart(void **state)
     instance.effects->row.last_error = DET_ERR_IO;
     facts_effects(&shop.cli, &instance);
     assert_string_equal(
-        shop_said(&shop), "effects    charge_card is running: attempt 3 began 5s ago\n"
-                          "           attempt 2 failed: IO\n");
+        shop_printed(&shop), "effects    charge_card is running: attempt 3 began 5s ago\n"
+                             "           attempt 2 failed: IO\n");
     facts_json(&shop.cli, &instance, NULL);
-    assert_non_null(strstr(shop_said(&shop), "\"activity\":\"running\",\"began_at\":\"2026-"));
+    assert_non_null(strstr(shop_printed(&shop), "\"activity\":\"running\",\"began_at\":\"2026-"));
     instance_close(&instance);
     shop_close(&shop);
 }
 
-/* What was said, with STORE in place of the store's part of a key. */
-static const char *said_of_store(struct shop *shop)
+/* Returns the output, with STORE in place of the store's part of a key. */
+static const char *printed_of_store(struct shop *shop)
 {
     static char text[65536];
-    const char *said = shop_said(shop), *identity = det_store_identity(shop->store.store), *found;
+    const char *printed = shop_printed(shop), *identity = det_store_identity(shop->store.store),
+               *found;
     char part[17];
 
     snprintf(part, sizeof part, "%s", identity);
-    found = strstr(said, part);
+    found = strstr(printed, part);
     assert_non_null(found);
-    snprintf(text, sizeof text, "%.*sSTORE%s", (int)(found - said), said, found + sizeof part - 1);
+    snprintf(
+        text, sizeof text, "%.*sSTORE%s", (int)(found - printed), printed, found + sizeof part - 1);
     return text;
 }
 
-static void effects_tell_their_failures(void **state)
+static void effects_print_their_failures(void **state)
 {
     struct shop shop;
 
@@ -124,23 +127,23 @@ static void effects_tell_their_failures(void **state)
     shop_fail_effect(&shop, "o-1", 1, DET_ERR_IO, NULL, false);
     print_all(&shop, "o-1");
     assert_non_null(strstr(
-        shop_said(&shop), "effects    charge_card is tried again in 4s, after attempt 1 failed: "
-                          "IO\n"));
+        shop_printed(&shop), "effects    charge_card is tried again in 4s, after attempt 1 failed: "
+                             "IO\n"));
     shop_fail_effect(&shop, "o-1", 3, -503, NULL, false);
     shop_advance(&shop, 4 * DET_SECOND);
     print_all(&shop, "o-1");
-    assert_non_null(
-        strstr(shop_said(&shop), "effects    charge_card is due, after attempt 3 failed: -503\n"));
+    assert_non_null(strstr(
+        shop_printed(&shop), "effects    charge_card is due, after attempt 3 failed: -503\n"));
     shop_fail_effect(&shop, "o-1", 8, -503, "status 503", true);
     print_all(&shop, "o-1");
     assert_non_null(strstr(
-        said_of_store(&shop),
-        "dead       charge_card was given up after 8 attempts: -503: status 503\n"
+        printed_of_store(&shop),
+        "dead       charge_card is a dead letter after 8 attempts: -503: status 503\n"
         "           detent retry o-1 STORE/order/o-1/1/0\n"));
     shop_close(&shop);
 }
 
-static void timers_tell_their_failures(void **state)
+static void timers_print_their_failures(void **state)
 {
     struct shop shop;
 
@@ -153,15 +156,15 @@ static void timers_tell_their_failures(void **state)
     shop_fail_timer(&shop, "o-1", 1, DET_ERR_ACTION_FAILED, "ask failed", false);
     print_all(&shop, "o-1");
     assert_non_null(strstr(
-        shop_said(&shop), "timers     remind by reminder, in 4s (2026-01-01T00:00:04Z)\n"
-                          "           attempt 1 was not taken: ACTION_FAILED: ask failed\n"));
+        shop_printed(&shop), "timers     remind by reminder, in 4s (2026-01-01T00:00:04Z)\n"
+                             "           attempt 1 was rejected: ACTION_FAILED: ask failed\n"));
     shop_fail_timer(&shop, "o-1", 8, DET_ERR_ACTION_FAILED, "ask failed", true);
     print_all(&shop, "o-1");
     assert_non_null(strstr(
-        shop_said(&shop), "dead       remind by reminder was given up after 8 attempts: "
-                          "ACTION_FAILED: ask\n"
-                          "           failed\n"
-                          "           detent retry o-1 order/o-1/timer/reminder\n"));
+        shop_printed(&shop), "dead       remind by reminder is a dead letter after 8 attempts: "
+                             "ACTION_FAILED:\n"
+                             "           ask failed\n"
+                             "           detent retry o-1 order/o-1/timer/reminder\n"));
     shop_close(&shop);
 }
 
@@ -181,16 +184,16 @@ static void a_command_is_one_line_however_long_it_is(void **state)
     shop_fail_timer(&shop, id, 8, DET_ERR_ACTION_FAILED, NULL, true);
     print_all(&shop, id);
     snprintf(line, sizeof line, "\n           detent retry %s order/%s/timer/reminder\n", id, id);
-    assert_non_null(strstr(shop_said(&shop), line));
+    assert_non_null(strstr(shop_printed(&shop), line));
     shop_fail_effect(&shop, id, 8, -503, NULL, true);
     print_all(&shop, id);
     snprintf(line, sizeof line, "\n           detent retry %s STORE/order/%s/1/0\n", id, id);
-    assert_non_null(strstr(said_of_store(&shop), line));
+    assert_non_null(strstr(printed_of_store(&shop), line));
     shop_close(&shop);
 }
 
 /* It may be running, or its process is gone. */
-static void an_attempt_without_an_end_is_not_told_as_failed(void **state)
+static void unfinished_attempt_is_not_printed_as_failed(void **state)
 {
     struct shop shop;
 
@@ -203,13 +206,13 @@ static void an_attempt_without_an_end_is_not_told_as_failed(void **state)
     shop_fail_effect(&shop, "o-1", 2, DET_ERR_UNFINISHED, NULL, false);
     print_all(&shop, "o-1");
     assert_non_null(strstr(
-        shop_said(&shop),
+        shop_printed(&shop),
         "effects    charge_card: attempt 2 has begun, and no end of it is recorded;\n"
         "           without one it is tried again in 4s\n"));
     shop_advance(&shop, 4 * DET_SECOND);
     print_all(&shop, "o-1");
     assert_non_null(strstr(
-        shop_said(&shop),
+        shop_printed(&shop),
         "effects    charge_card: attempt 2 has begun, and no end of it is recorded;\n"
         "           without one it is due again\n"));
     shop_close(&shop);
@@ -228,7 +231,7 @@ static void an_instance_is_one_object(void **state)
     assert_int_equal(instance_find(&shop.store, "o-1", &instance), CLI_OK);
     facts_json(&shop.cli, &instance, NULL);
     assert_string_equal(
-        said_of_store(&shop),
+        printed_of_store(&shop),
         "{\"type\":\"instance\",\"machine\":\"order\",\"id\":\"o-1\",\"state\":\"charging\","
         "\"final\":false,"
         "\"stopped\":false,\"reason\":null,\"sequence\":2,\"visit\":2,\"transitions\":1,"
@@ -273,7 +276,8 @@ static void events_are_lines_without_what_is_sensitive(void **state)
     shop_send_with(&shop, "o-1", "pay", "{\"card\":\"4242\",\"cents\":7}", "pay-1");
     shop_send(&shop, "o-1", "junk");
     shop_send(&shop, "o-1", "ship");
-    assert_int_equal(det_runtime_cancel(shop.runtime, shop.order, "o-1", "enough", NULL, NULL), 0);
+    assert_int_equal(
+        det_runtime_cancel(shop.runtime, shop.order, "o-1", "enough", NULL, NULL, NULL), 0);
     assert_int_equal(instance_find(&shop.store, "o-1", &printing.instance), CLI_OK);
     assert_int_equal(
         shop.store.ops->events(
@@ -281,7 +285,7 @@ static void events_are_lines_without_what_is_sensitive(void **state)
         0);
     instance_close(&printing.instance);
     assert_string_equal(
-        shop_said(&shop),
+        shop_printed(&shop),
         "2026-01-01T00:00:00Z     1  ping: pending -> (stays)\n"
         "2026-01-01T00:00:00Z     2  pay: pending -> charging  by pay-1  "
         "payment{card={redacted}, cents=7}\n"
@@ -347,13 +351,13 @@ static int load_in(struct det_test_memory *memory, void *argument)
     return code == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
 }
 
-static void reading_an_instance_survives_every_lack_of_memory(void **state)
+static void reading_an_instance_survives_every_failed_allocation(void **state)
 {
     (void)state;
     det_test_each_failure(load_in, NULL);
 }
 
-static void what_is_not_there_is_told(void **state)
+static void missing_instance_is_reported(void **state)
 {
     struct instance instance;
     struct shop shop;
@@ -361,25 +365,25 @@ static void what_is_not_there_is_told(void **state)
     (void)state;
     shop_open(&shop);
     assert_int_equal(instance_open(&shop.store, shop.order, "o-1", &instance), CLI_NOT_FOUND);
-    assert_string_equal(shop_said(&shop), "detent: there is no order 'o-1' in test:\n");
+    assert_string_equal(shop_printed(&shop), "detent: there is no order 'o-1' in test:\n");
     shop_close(&shop);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_pending_is_told_in_words),
-        cmocka_unit_test(an_end_is_told_as_one),
-        cmocka_unit_test(what_runs_and_what_waits_for_a_thread_are_told_apart),
-        cmocka_unit_test(effects_tell_their_failures),
-        cmocka_unit_test(timers_tell_their_failures),
+        cmocka_unit_test(pending_work_is_printed_in_words),
+        cmocka_unit_test(stopped_instance_is_printed_with_its_reason),
+        cmocka_unit_test(running_effects_are_told_apart_from_waiting_ones),
+        cmocka_unit_test(effects_print_their_failures),
+        cmocka_unit_test(timers_print_their_failures),
         cmocka_unit_test(a_command_is_one_line_however_long_it_is),
-        cmocka_unit_test(an_attempt_without_an_end_is_not_told_as_failed),
+        cmocka_unit_test(unfinished_attempt_is_not_printed_as_failed),
         cmocka_unit_test(an_instance_is_one_object),
         cmocka_unit_test(events_are_lines_without_what_is_sensitive),
         cmocka_unit_test(long_records_are_cut_between_characters),
-        cmocka_unit_test(reading_an_instance_survives_every_lack_of_memory),
-        cmocka_unit_test(what_is_not_there_is_told),
+        cmocka_unit_test(reading_an_instance_survives_every_failed_allocation),
+        cmocka_unit_test(missing_instance_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "store/store.h"
 
@@ -23,6 +24,7 @@ void pending_init(
     struct pending_list *list, struct cli_store *store, const struct det_allocator *allocator,
     enum det_store_due_kind kind, size_t limit)
 {
+    det_assert(limit > 0 && limit <= PENDING_DUE_MAX);
     *list = (struct pending_list){
         .store = store, .kind = kind, .limit = limit, .after = beginning, .until = DET_NEVER
     };
@@ -76,8 +78,8 @@ static void add_timers(struct pending_list *list, const struct instance *instanc
 
     for (const struct instance_timer *t = instance->timers; t; t = t->next) {
         struct pending timer = {
-            .place = { t->row.next, machine->name, id, instance_timer_name(machine, t->row.timer),
-                       0, 0 },
+            .place = { t->row.is_dead ? t->row.due : t->row.next, machine->name, id,
+                       instance_timer_name(machine, t->row.timer), 0, 0 },
             .machine = machine,
             .event = machine->events[t->row.event].name,
             .visit = t->row.visit,
@@ -143,6 +145,7 @@ static int load_instances(struct pending_list *list, struct det_machine *machine
     struct instance instance;
     int r;
 
+    det_assert(list->id_count <= list->ids.size / sizeof *ids);
     if (list->id_count)
         qsort(ids, list->id_count, sizeof *ids, by_id);
     for (size_t i = 0; i < list->id_count; i++) {
@@ -153,7 +156,7 @@ static int load_instances(struct pending_list *list, struct det_machine *machine
         if (r == DET_ERR_NOT_FOUND || r == DET_ERR_CORRUPT || r == DET_ERR_VERSION)
             continue;
         if (r < 0)
-            return instance_complain(list->store, machine->name, ids[i].id, r);
+            return instance_report_error(list->store, machine->name, ids[i].id, r);
         pending_of(list, &instance);
         instance_close(&instance);
     }
@@ -166,14 +169,15 @@ static int load_instances(struct pending_list *list, struct det_machine *machine
 static size_t cut_after(struct pending_list *list, det_time next)
 {
     const struct listed *ids = (const struct listed *)(const void *)list->ids.data;
-    size_t count = list->ids.size / sizeof *ids, behind = 0;
+    size_t count = list->ids.size / sizeof *ids, later = 0;
 
     while (count && ids[count - 1].due >= next)
         count--;
     for (size_t i = 0; i < count; i++)
-        behind += ids[i].due > list->after.due;
+        later += ids[i].due > list->after.due;
+    det_assert(later <= count);
     list->id_count = count;
-    return behind;
+    return later;
 }
 
 /* Requests more until one more than the limit is found, which proves that there is more. */
@@ -193,7 +197,7 @@ int pending_of_machine(void *context, struct det_machine *machine)
         det_buffer_clear(&list->ids);
         r = store->ops->due(store->store, machine, &query, take_due, list, &next);
         if (r < 0)
-            return cli_store_complain(store, r, NULL);
+            return cli_report_store_error(store, r, NULL);
         count = cut_after(list, next);
         query.limit *= 4;
     } while (next != DET_NEVER && count <= list->limit);
@@ -207,6 +211,7 @@ const struct pending *pending_sort(struct pending_list *list, size_t *ret_count)
     struct pending *all = (struct pending *)(void *)list->found.data;
     size_t count = 0;
 
+    det_assert(list->found.size % sizeof *all == 0);
     for (size_t i = 0; i < list->found.size / sizeof *all; i++) {
         if (all[i].place.due < list->until &&
             pending_place_compare(&all[i].place, &list->after) > 0)
@@ -266,6 +271,7 @@ const struct pending_dead *pending_dead_of(
         };
         count += e->row.is_dead && pending_place_compare(&all[count].place, after) > 0;
     }
+    det_assert(count <= most);
     qsort(all, count, sizeof *all, by_dead_place);
     *ret_count = count;
     return all;
@@ -277,11 +283,12 @@ void pending_place_line(
     struct det_json_writer *json, const char *key, const struct pending_place *place)
 {
     char text[DET_ID_MAX + 2 * DET_NAME_MAX + 80];
-
-    snprintf(
+    int length = snprintf(
         text, sizeof text, "%lld~%s~%s~%s~%llu~%llu", (long long)place->due, place->machine,
         place->id, place->timer, (unsigned long long)place->sequence,
         (unsigned long long)place->index);
+
+    det_assert(length < (int)sizeof text);
     det_json_text(json, key, text);
 }
 

@@ -13,6 +13,8 @@
 #include "inspect/stored_instance.h"
 
 #define PENDING_MAX 100000
+/* Instances that are due, in one answer of the API. */
+#define PENDING_DUE_MAX (3 * PENDING_MAX)
 
 struct pending_place {
     det_time due;
@@ -33,7 +35,7 @@ struct pending {
 struct pending_list {
     struct cli_store *store;
     enum det_store_due_kind kind; /* of the one or of the other */
-    bool is_dead;                 /* timers that were given up, instead of armed ones */
+    bool is_dead;                 /* dead letters, instead of armed timers */
     size_t limit;
     struct pending_place after; /* only entries after it */
     struct det_arena arena;

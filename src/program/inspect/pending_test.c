@@ -9,7 +9,7 @@
 
 #define MOST 32
 
-/* What was on the pages, one behind the other. */
+/* The places of all pages, in order. */
 struct pages {
     struct pending_place places[MOST];
     char ids[MOST][DET_ID_MAX + 1];
@@ -109,7 +109,7 @@ static void fill(struct shop *shop)
     shop_start(shop, shop->parcel, "without");
 }
 
-static void pages_of_any_size_are_the_same_list(void **state)
+static void pages_of_any_size_give_the_same_list(void **state)
 {
     static const enum det_store_due_kind kinds[] = { DET_DUE_TIMERS, DET_DUE_EFFECTS };
     static const size_t counts[] = { 15, 5 };
@@ -145,7 +145,7 @@ static int load_badly(
     return store->ops->load(store, machine, id, rows, ret);
 }
 
-static void what_cannot_be_read_is_left_out_and_the_rest_is_found(void **state)
+static void unreadable_instances_are_skipped_in_the_list(void **state)
 {
     static const int errors[] = { DET_ERR_CORRUPT, DET_ERR_VERSION, DET_ERR_NOT_FOUND };
     struct det_store_ops ops;
@@ -207,7 +207,7 @@ static int list_all(struct det_test_memory *memory, void *argument)
     return code == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
 }
 
-static void every_lack_of_memory_ends_the_list(void **state)
+static void failed_allocation_ends_the_list(void **state)
 {
     struct shop shop;
 
@@ -257,7 +257,7 @@ static size_t count_dead_pages(const char **names)
     return pages;
 }
 
-static void each_dead_letter_is_on_one_page_of_one(void **state)
+static void dead_letters_are_paged_one_at_a_time(void **state)
 {
     static const char *const expected[] = { "", "0", "1", "alpha", "zeta" };
     const char *names[8];
@@ -268,7 +268,7 @@ static void each_dead_letter_is_on_one_page_of_one(void **state)
         assert_string_equal(names[i], expected[i]);
 }
 
-static void what_is_no_place_is_none(void **state)
+static void malformed_page_positions_are_refused(void **state)
 {
     static const char *const wrong[] = {
         "",
@@ -301,12 +301,12 @@ static void what_is_no_place_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pages_of_any_size_are_the_same_list),
-        cmocka_unit_test(what_cannot_be_read_is_left_out_and_the_rest_is_found),
+        cmocka_unit_test(pages_of_any_size_give_the_same_list),
+        cmocka_unit_test(unreadable_instances_are_skipped_in_the_list),
         cmocka_unit_test(an_error_of_the_store_ends_the_list),
-        cmocka_unit_test(every_lack_of_memory_ends_the_list),
-        cmocka_unit_test(each_dead_letter_is_on_one_page_of_one),
-        cmocka_unit_test(what_is_no_place_is_none),
+        cmocka_unit_test(failed_allocation_ends_the_list),
+        cmocka_unit_test(dead_letters_are_paged_one_at_a_time),
+        cmocka_unit_test(malformed_page_positions_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,25 +6,14 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 
-const char *show_text(const json_t *object, const char *key)
+const char *show_text(const struct det_json_value *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
+    const char *text = det_json_get_text(object, key);
 
     return text ? text : "";
-}
-
-json_int_t show_number(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
-
-det_time show_time(const json_t *object, const char *key)
-{
-    det_time at;
-
-    return det_parse_time(det_view_text(show_text(object, key)), &at) == 0 ? at : 0;
 }
 
 /* Tenths below ten seconds, so that short delays differ; then whole seconds, and a second unit
@@ -42,6 +31,7 @@ const char *show_span(det_time span, char target[SHOW_SPAN_TEXT])
     while (i < 3 && span < units[i].size)
         i++;
     first = (int)(span / units[i].size);
+    det_assert(i < sizeof units / sizeof *units);
     second = i < 3 ? (int)(span % units[i].size / units[i + 1].size) : 0;
     if (i == 3 && first < 10 && span % DET_SECOND >= DET_SECOND / 10)
         snprintf(
@@ -71,7 +61,7 @@ static struct show_state find_word(const struct word *words, size_t count, const
 
 #define FIND(words, state) find_word(words, sizeof(words) / sizeof *(words), state)
 
-static struct show_state ended_state(const json_t *task)
+static struct show_state ended_state(const struct det_json_value *task)
 {
     static const struct word words[] = {
         { "completed", { "completed", CLI_GREEN } },
@@ -81,10 +71,10 @@ static struct show_state ended_state(const json_t *task)
         { "force_aborted", { "forced", CLI_YELLOW } },
     };
 
-    return FIND(words, show_text(json_object_get(task, "last"), "outcome"));
+    return FIND(words, show_text(det_json_get(task, "last"), "outcome"));
 }
 
-struct show_state show_task_state(const json_t *task)
+struct show_state show_task_state(const struct det_json_value *task)
 {
     static const struct word words[] = {
         { "queued", { "queued", CLI_FAINT } },
@@ -105,16 +95,16 @@ struct show_state show_task_state(const json_t *task)
     };
     const char *state = show_text(task, "state");
 
-    if (strcmp(state, "running") == 0 && json_is_false(json_object_get(task, "ready")))
+    if (strcmp(state, "running") == 0 && det_json_is(det_json_get(task, "ready"), DET_JSON_FALSE))
         return (struct show_state){ "starting", CLI_YELLOW };
-    if (strcmp(state, "running") == 0 && json_is_false(json_object_get(task, "healthy")))
+    if (strcmp(state, "running") == 0 && det_json_is(det_json_get(task, "healthy"), DET_JSON_FALSE))
         return (struct show_state){ "unhealthy", CLI_RED };
     if (strcmp(state, "done") == 0 && *ended_state(task).word)
         return ended_state(task);
     return FIND(words, state);
 }
 
-struct show_state show_group_state(const json_t *group)
+struct show_state show_group_state(const struct det_json_value *group)
 {
     static const struct word words[] = {
         { "running", { "running", CLI_GREEN } },    { "restarting", { "restarting", CLI_YELLOW } },
@@ -126,7 +116,7 @@ struct show_state show_group_state(const json_t *group)
     return FIND(words, show_text(group, "state"));
 }
 
-struct show_state show_slot_state(const json_t *slot)
+struct show_state show_slot_state(const struct det_json_value *slot)
 {
     static const struct word words[] = {
         { "idle", { "idle", CLI_FAINT } },
@@ -138,7 +128,7 @@ struct show_state show_slot_state(const json_t *slot)
     return FIND(words, show_text(slot, "state"));
 }
 
-struct show_state show_worker_state(const json_t *worker)
+struct show_state show_worker_state(const struct det_json_value *worker)
 {
     static const struct word phases[] = {
         { "stopped", { "", CLI_FAINT } },   { "starting", { "", CLI_BLUE } },
@@ -157,9 +147,9 @@ void show_state_cell(struct table *table, struct show_state state)
     table_add(table, state.style, "%s", state.word);
 }
 
-void show_age_cell(struct table *table, const json_t *object, det_time now)
+void show_age_cell(struct table *table, const struct det_json_value *object, det_time now)
 {
-    det_time since = show_time(object, "since");
+    det_time since = det_json_get_time(object, "since");
     char text[SHOW_SPAN_TEXT];
 
     table_add(
@@ -167,9 +157,9 @@ void show_age_cell(struct table *table, const json_t *object, det_time now)
         since ? show_span((now - since) / DET_SECOND * DET_SECOND, text) : "");
 }
 
-void show_next_cell(struct table *table, const json_t *task, det_time now)
+void show_next_cell(struct table *table, const struct det_json_value *task, det_time now)
 {
-    det_time next = show_time(task, "next_at");
+    det_time next = det_json_get_time(task, "next_at");
     char text[SHOW_SPAN_TEXT];
 
     if (next == 0)
@@ -180,13 +170,13 @@ void show_next_cell(struct table *table, const json_t *task, det_time now)
         table_add(table, CLI_PLAIN, "in %s", show_span(next - now, text));
 }
 
-void show_why_cell(struct table *table, const json_t *task)
+void show_why_cell(struct table *table, const struct det_json_value *task)
 {
     const char *waits_for = show_text(task, "waits_for"), *reason = show_text(task, "reason");
     bool runs = strcmp(show_text(task, "state"), "running") == 0;
     /* The streak is over, or ends on request. */
-    bool is_old =
-        runs ? show_number(task, "failures") == 0 : show_task_state(task).style == CLI_YELLOW;
+    bool is_old = runs ? det_json_get_signed(task, "failures") == 0
+                       : show_task_state(task).style == CLI_YELLOW;
 
     if (*waits_for)
         table_add(table, CLI_PLAIN, "waits for %s", waits_for);

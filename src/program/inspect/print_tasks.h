@@ -8,12 +8,10 @@
 #define DET_INSPECT_PRINT_TASKS_H
 
 #include "terminal/table.h"
+#include "json/reader.h"
 
-/* Members of an answer: "" and 0 if absent or of another type. */
-const char *show_text(const json_t *object, const char *key);
-json_int_t show_number(const json_t *object, const char *key);
-/* Wall time; 0: none. */
-det_time show_time(const json_t *object, const char *key);
+/* A member of an answer: "" if absent or of another type. */
+const char *show_text(const struct det_json_value *object, const char *key);
 
 /* A span in at most two units: "0.4s", "1.6s", "12s", "2m", "1m30s", "3h", "5d". */
 #define SHOW_SPAN_TEXT 32
@@ -23,19 +21,19 @@ struct show_state {
     const char *word;
     enum cli_style style;
 };
-struct show_state show_task_state(const json_t *task);
-struct show_state show_group_state(const json_t *group);
-struct show_state show_slot_state(const json_t *slot);
+struct show_state show_task_state(const struct det_json_value *task);
+struct show_state show_group_state(const struct det_json_value *group);
+struct show_state show_slot_state(const struct det_json_value *slot);
 /* State of a worker in the color of its phase. */
-struct show_state show_worker_state(const json_t *worker);
+struct show_state show_worker_state(const struct det_json_value *worker);
 
 /* Cells of a table. `now` is the wall time. */
 void show_state_cell(struct table *table, struct show_state state);
 /* Time since `since`. */
-void show_age_cell(struct table *table, const json_t *object, det_time now);
+void show_age_cell(struct table *table, const struct det_json_value *object, det_time now);
 /* "in 1.6s", or nothing. */
-void show_next_cell(struct table *table, const json_t *task, det_time now);
-/* What it waits for, or the last problem. */
-void show_why_cell(struct table *table, const json_t *task);
+void show_next_cell(struct table *table, const struct det_json_value *task, det_time now);
+/* Its dependency, or the last problem. */
+void show_why_cell(struct table *table, const struct det_json_value *task);
 
 #endif

@@ -36,21 +36,28 @@ static void spans_have_at_most_two_units(void **state)
         assert_string_equal(show_span(cases[i].span, text), cases[i].text);
 }
 
-static void expect_state(
-    struct show_state (*look)(const json_t *object), const char *text, const char *word,
-    enum cli_style style)
+static const struct det_json_value *read_text(struct det_arena *arena, const char *text)
 {
-    json_t *object = json_loads(text, 0, NULL);
-    struct show_state shown;
+    const struct det_json_value *value = NULL;
 
-    assert_non_null(object);
-    shown = look(object);
-    assert_string_equal(shown.word, word);
-    assert_int_equal(shown.style, style);
-    json_decref(object);
+    det_arena_init(arena, NULL);
+    assert_int_equal(det_json_read(arena, det_view_text(text), &value, NULL), 0);
+    return value;
 }
 
-static void a_task_that_runs_may_not_be_ready(void **state)
+static void expect_state(
+    struct show_state (*inspect)(const struct det_json_value *object), const char *text,
+    const char *word, enum cli_style style)
+{
+    struct det_arena arena;
+    struct show_state shown = inspect(read_text(&arena, text));
+
+    assert_string_equal(shown.word, word);
+    assert_int_equal(shown.style, style);
+    det_arena_deinit(&arena);
+}
+
+static void running_task_that_is_not_ready_is_shown_as_starting(void **state)
 {
     (void)state;
     expect_state(
@@ -79,7 +86,7 @@ static void states_have_words_and_colors(void **state)
     expect_state(show_slot_state, "{}", "", CLI_PLAIN);
 }
 
-static void a_task_that_is_done_says_how(void **state)
+static void finished_task_shows_its_outcome(void **state)
 {
     (void)state;
     expect_state(show_task_state, "{\"state\":\"done\"}", "done", CLI_FAINT);
@@ -99,11 +106,11 @@ static void expect_cells(const char *text, const char *wanted)
     static const struct table_column columns[] = { { "for", 0, true },
                                                    { "next", 0, true },
                                                    { "why", 0, false } };
-    json_t *task = json_loads(text, 0, NULL);
+    struct det_arena arena;
+    const struct det_json_value *task = read_text(&arena, text);
     struct caught caught;
     struct table table;
 
-    assert_non_null(task);
     catch_output(&caught);
     table_init(&table, &caught.cli, columns, 3);
     show_age_cell(&table, task, NOW);
@@ -111,11 +118,11 @@ static void expect_cells(const char *text, const char *wanted)
     show_why_cell(&table, task);
     table_print(&table, 0);
     table_deinit(&table);
-    json_decref(task);
+    det_arena_deinit(&arena);
     expect_output(&caught, wanted);
 }
 
-static void cells_tell_when_and_why(void **state)
+static void cells_show_duration_next_run_and_reason(void **state)
 {
     (void)state;
     expect_cells("{}", "for\n\n");
@@ -127,7 +134,7 @@ static void cells_tell_when_and_why(void **state)
         "{\"since\":\"2026-01-31T09:59:58.2Z\",\"next_at\":\"2026-01-31T10:00:00Z\","
         "\"state\":\"running\",\"failures\":2,\"reason\":\"exit code 1\"}",
         "for  next  why\n 1s   now  before: exit code 1\n");
-    /* The streak is over: it has been restarted by hand, or has run for long enough. */
+    /* The streak has ended: it was restarted manually, or has run long enough. */
     expect_cells(
         "{\"since\":\"2026-01-31T09:59:58Z\",\"state\":\"running\",\"failures\":0,"
         "\"reason\":\"exit code 1\"}",
@@ -144,10 +151,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(spans_have_at_most_two_units),
-        cmocka_unit_test(a_task_that_runs_may_not_be_ready),
+        cmocka_unit_test(running_task_that_is_not_ready_is_shown_as_starting),
         cmocka_unit_test(states_have_words_and_colors),
-        cmocka_unit_test(a_task_that_is_done_says_how),
-        cmocka_unit_test(cells_tell_when_and_why),
+        cmocka_unit_test(finished_task_shows_its_outcome),
+        cmocka_unit_test(cells_show_duration_next_run_and_reason),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <detent/tool/machine.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "inspect/store_internal.h"
@@ -47,6 +48,7 @@ static struct store_machine *add_machine(struct cli_store *store, const char *na
     place = place_of(store, name);
     machine->next = *place;
     *place = machine;
+    det_assert(!machine->next || strcmp(name, machine->next->name) < 0);
     return machine;
 }
 
@@ -92,6 +94,7 @@ static int add_file(struct cli_store *store, const char *path)
         det_spec_close(spec);
         return cli_no_memory(store->cli);
     }
+    det_assert(!machine->spec && !machine->it);
     machine->spec = spec;
     store->wanted = machine->name;
     return CLI_OK;
@@ -99,7 +102,7 @@ static int add_file(struct cli_store *store, const char *path)
 
 int store_list_files(struct cli_store *store)
 {
-    const char *wanted = store->wish.machine;
+    const char *wanted = store->request.machine;
 
     if (add_project(store) < 0)
         return cli_no_memory(store->cli);
@@ -113,9 +116,9 @@ int store_list_machines(struct cli_store *store)
 {
     int r = store->ops->machines ? store->ops->machines(store->store, add_stored, store) : 0;
 
-    if (r == DET_ERR_CORRUPT && store->wish.may_be_damaged)
+    if (r == DET_ERR_CORRUPT && store->request.may_be_damaged)
         return CLI_OK;
-    return r < 0 ? cli_store_complain(store, r, NULL) : CLI_OK;
+    return r < 0 ? cli_report_store_error(store, r, NULL) : CLI_OK;
 }
 
 /* Writes "order, parcel", as far as they fit. */
@@ -145,7 +148,7 @@ static bool is_any(const struct store_machine *machine)
     return true;
 }
 
-static int complain_unknown(struct cli_store *store, const char *name)
+static int report_unknown(struct cli_store *store, const char *name)
 {
     const char *names[64] = { NULL };
     size_t count = 0;
@@ -156,14 +159,14 @@ static int complain_unknown(struct cli_store *store, const char *name)
         names[count++] = m->name;
     nearest = det_text_nearest(name, names, count);
     if (nearest >= 0)
-        cli_complain(
+        cli_report_error(
             store->cli, "there is no machine '%s'; did you mean '%s'?", name, names[nearest]);
     else if (count == 0)
-        cli_complain(
-            store->cli, "there is no machine '%s', and %s has none at all; pass its spec: %s.fsm",
+        cli_report_error(
+            store->cli, "there is no machine '%s', and %s has no machines; pass its spec: %s.fsm",
             name, store->url, name);
     else
-        cli_complain(
+        cli_report_error(
             store->cli, "there is no machine '%s'; there is %s; or pass its spec: %s.fsm", name,
             list_names(store->machines, is_any, all), name);
     return CLI_NOT_FOUND;
@@ -180,7 +183,7 @@ static int read_text(struct cli_store *store, struct store_machine *machine)
         return cli_no_memory(store->cli);
     if (det_spec_machine(machine->spec))
         return CLI_OK;
-    cli_complain(
+    cli_report_error(
         store->cli,
         "the definition of %s in %s cannot be read by this program; pass its file: --machine "
         "%s.fsm",
@@ -201,7 +204,7 @@ static int read_path(struct cli_store *store, struct store_machine *machine)
     name = det_spec_machine(machine->spec)->name;
     if (strcmp(name, machine->name) == 0)
         return CLI_OK;
-    cli_complain(
+    cli_report_error(
         store->cli, "%s defines '%s', and " CONFIG_FILE_NAME " calls it '%s'", machine->path, name,
         machine->name);
     return CLI_USAGE;
@@ -209,7 +212,7 @@ static int read_path(struct cli_store *store, struct store_machine *machine)
 
 static int read_definition(struct cli_store *store, struct store_machine *machine)
 {
-    bool is_ours = machine->path && (store->wish.is_writing || !machine->text);
+    bool is_ours = machine->path && (store->request.is_writing || !machine->text);
 
     if (machine->spec)
         return CLI_OK;
@@ -217,7 +220,7 @@ static int read_definition(struct cli_store *store, struct store_machine *machin
         return read_path(store, machine);
     if (machine->text)
         return read_text(store, machine);
-    cli_complain(
+    cli_report_error(
         store->cli, "%s has no definition of '%s'; pass its file: --machine %s.fsm", store->url,
         machine->name, machine->name);
     return CLI_NOT_FOUND;
@@ -228,16 +231,17 @@ static int serve_machine(struct cli_store *store, struct store_machine *machine)
     struct det_error error = { 0 };
     int code, r;
 
+    det_assert(!machine->it || machine->spec);
     if (machine->it)
         return CLI_OK;
     code = read_definition(store, machine);
-    if (code == CLI_OK && store->wish.bind)
-        code = store->wish.bind(store->wish.bind_context, det_spec_machine(machine->spec));
+    if (code == CLI_OK && store->request.bind)
+        code = store->request.bind(store->request.bind_context, det_spec_machine(machine->spec));
     if (code != CLI_OK)
         return code;
     r = store->ops->serve(store->store, det_spec_machine(machine->spec), &error);
     if (r < 0)
-        return cli_store_complain(store, r, &error);
+        return cli_report_store_error(store, r, &error);
     machine->it = det_spec_machine(machine->spec);
     return CLI_OK;
 }
@@ -245,7 +249,7 @@ static int serve_machine(struct cli_store *store, struct store_machine *machine)
 int cli_store_machine(struct cli_store *store, const char *name, struct det_machine **ret)
 {
     struct store_machine *machine = find_machine(store, name);
-    int code = machine ? serve_machine(store, machine) : complain_unknown(store, name);
+    int code = machine ? serve_machine(store, machine) : report_unknown(store, name);
 
     if (code == CLI_OK)
         *ret = machine->it;
@@ -259,7 +263,7 @@ int cli_store_definition(struct cli_store *store, const char *name, struct det_m
 
     name = name ? name : store->wanted;
     machine = find_machine(store, name);
-    code = machine ? read_definition(store, machine) : complain_unknown(store, name);
+    code = machine ? read_definition(store, machine) : report_unknown(store, name);
     if (code == CLI_OK)
         *ret = det_spec_machine(machine->spec);
     return code;
@@ -291,12 +295,12 @@ int cli_store_only_machine(struct cli_store *store, struct det_machine **ret)
     if (store->wanted)
         return cli_store_machine(store, store->wanted, ret);
     if (!first) {
-        cli_complain(store->cli, "%s has no machines", store->url);
+        cli_report_error(store->cli, "%s has no machines", store->url);
         return CLI_NOT_FOUND;
     }
     if (!first->next)
         return cli_store_machine(store, first->name, ret);
-    cli_complain(
+    cli_report_error(
         store->cli, "which machine? --machine is one of %s",
         list_names(store->machines, is_any, all));
     return CLI_USAGE;
@@ -312,7 +316,7 @@ int cli_store_each(struct cli_store *store, cli_store_each_fn *each, void *conte
     int code = CLI_OK;
 
     if (store->wanted && !find_machine(store, store->wanted))
-        return complain_unknown(store, store->wanted);
+        return report_unknown(store, store->wanted);
     for (struct store_machine *m = store->machines; m && code == CLI_OK; m = m->next) {
         if (!is_wanted(store, m))
             continue;
@@ -366,9 +370,10 @@ static int search_in(void *context, struct det_machine *machine)
 
     r = has_instance(search->store, machine, search->id);
     if (r < 0)
-        return cli_store_complain(search->store, r, NULL);
+        return cli_report_store_error(search->store, r, NULL);
     if (r == 0)
         return CLI_OK;
+    det_assert((search->count > 0) == (search->found != NULL));
     search->found = machine;
     snprintf(
         search->names + used, sizeof search->names - used, "%s%s", search->count ? ", " : "",
@@ -391,7 +396,7 @@ static int take_near(void *context, const struct det_store_listed *row)
     return 0;
 }
 
-/* Those that begin as this one does, most of it first, and the first ones: enough for slips in
+/* Collects ids with the longest common prefixes, and the first ones: enough for typing errors in
  * large stores. */
 static int look_near(void *context, struct det_machine *machine)
 {
@@ -409,10 +414,10 @@ static int look_near(void *context, struct det_machine *machine)
         snprintf(prefix, sizeof prefix, "%.*s", (int)lengths[i], search->id);
         r = store->ops->list(store->store, machine, &query, take_near, search);
     }
-    return r < 0 ? cli_store_complain(store, r, NULL) : CLI_OK;
+    return r < 0 ? cli_report_store_error(store, r, NULL) : CLI_OK;
 }
 
-static int complain_missing(struct search *search)
+static int report_missing(struct search *search)
 {
     struct cli_store *store = search->store;
     const char *of = store->wanted ? store->wanted : "";
@@ -422,12 +427,13 @@ static int complain_missing(struct search *search)
     code = cli_store_each(store, look_near, search);
     if (code == CLI_OK)
         nearest = det_text_nearest(search->id, search->near, search->near_count);
+    det_assert(search->near_count <= NEAR_MAX && nearest < (int)search->near_count);
     if (code == CLI_OK && nearest >= 0)
-        cli_complain(
+        cli_report_error(
             store->cli, "there is no %s%s'%s' in %s; did you mean '%s'?", of, *of ? " " : "",
             search->id, store->url, search->near[nearest]);
     else if (code == CLI_OK)
-        cli_complain(
+        cli_report_error(
             store->cli, "there is no %s%s'%s' in %s; 'detent list' shows all", of, *of ? " " : "",
             search->id, store->url);
     det_arena_deinit(&search->arena);
@@ -445,13 +451,14 @@ int cli_store_find(struct cli_store *store, const char *id, struct det_machine *
     search->id = id;
     code = cli_store_each(store, search_in, search);
     if (code == CLI_OK && search->count == 0)
-        code = complain_missing(search);
+        code = report_missing(search);
     if (code == CLI_OK && search->count > 1) {
-        cli_complain(
+        cli_report_error(
             store->cli, "'%s' exists in several machines: %s; select one with --machine", id,
             search->names);
         code = CLI_USAGE;
     }
+    det_assert(code != CLI_OK || (search->count == 1 && search->found));
     if (code == CLI_OK)
         *ret = search->found;
     DET_DELETE(store->cli->allocator, search);

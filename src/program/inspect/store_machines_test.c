@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* store_machines_test.c - the machine of an instance, and what is said when there is none. */
+/* store_machines_test.c - the machine of an instance, and the message if there is none. */
 #include "inspect/store_test.h"
 
-static void an_instance_is_found_by_its_id_alone(void **state)
+static void instance_is_found_by_id_without_a_machine(void **state)
 {
     struct det_machine *found = NULL;
     struct shop shop;
@@ -17,11 +17,11 @@ static void an_instance_is_found_by_its_id_alone(void **state)
     assert_ptr_equal(found, shop.parcel);
     assert_int_equal(cli_store_find(&shop.store, "o-1", &found), CLI_OK);
     assert_ptr_equal(found, shop.order);
-    assert_string_equal(shop_said(&shop), "");
+    assert_string_equal(shop_printed(&shop), "");
     shop_close(&shop);
 }
 
-static void an_id_of_two_machines_needs_the_name_of_one(void **state)
+static void ambiguous_instance_id_needs_a_machine_name(void **state)
 {
     struct det_machine *found = NULL;
     struct shop shop;
@@ -32,15 +32,15 @@ static void an_id_of_two_machines_needs_the_name_of_one(void **state)
     shop_start(&shop, shop.parcel, "x");
     assert_int_equal(cli_store_find(&shop.store, "x", &found), CLI_USAGE);
     assert_string_equal(
-        shop_said(&shop), "detent: 'x' exists in several machines: order, parcel; select "
-                          "one with --machine\n");
+        shop_printed(&shop), "detent: 'x' exists in several machines: order, parcel; select "
+                             "one with --machine\n");
     shop.store.wanted = "parcel";
     assert_int_equal(cli_store_find(&shop.store, "x", &found), CLI_OK);
     assert_ptr_equal(found, shop.parcel);
     shop_close(&shop);
 }
 
-static void a_missing_id_is_told_with_the_nearest(void **state)
+static void missing_id_is_reported_with_the_nearest(void **state)
 {
     struct det_machine *found = NULL;
     struct shop shop;
@@ -49,20 +49,20 @@ static void a_missing_id_is_told_with_the_nearest(void **state)
     shop_open(&shop);
     assert_int_equal(cli_store_find(&shop.store, "order-12", &found), CLI_NOT_FOUND);
     assert_string_equal(
-        shop_said(&shop), "detent: there is no 'order-12' in test:; 'detent list' shows all\n");
+        shop_printed(&shop), "detent: there is no 'order-12' in test:; 'detent list' shows all\n");
     shop_start(&shop, shop.order, "order-21");
     assert_int_equal(cli_store_find(&shop.store, "order-12", &found), CLI_NOT_FOUND);
     assert_string_equal(
-        shop_said(&shop), "detent: there is no 'order-12' in test:; did you mean 'order-21'?\n");
+        shop_printed(&shop), "detent: there is no 'order-12' in test:; did you mean 'order-21'?\n");
     shop.store.wanted = "order";
     assert_int_equal(cli_store_find(&shop.store, "order-12", &found), CLI_NOT_FOUND);
     assert_string_equal(
-        shop_said(&shop),
+        shop_printed(&shop),
         "detent: there is no order 'order-12' in test:; did you mean 'order-21'?\n");
     shop_close(&shop);
 }
 
-static void a_machine_that_nobody_knows_is_told_with_what_there_is(void **state)
+static void unknown_machine_is_reported_with_the_known_ones(void **state)
 {
     struct det_machine *found = NULL;
     struct shop shop;
@@ -71,25 +71,26 @@ static void a_machine_that_nobody_knows_is_told_with_what_there_is(void **state)
     shop_open_with(&shop, NULL);
     assert_int_equal(cli_store_machine(&shop.store, "order", &found), CLI_NOT_FOUND);
     assert_string_equal(
-        shop_said(&shop),
-        "detent: there is no machine 'order', and test: has none at all; pass its "
+        shop_printed(&shop),
+        "detent: there is no machine 'order', and test: has no machines; pass its "
         "spec: order.fsm\n");
     assert_int_equal(cli_store_only_machine(&shop.store, &found), CLI_NOT_FOUND);
-    assert_string_equal(shop_said(&shop), "detent: test: has no machines\n");
+    assert_string_equal(shop_printed(&shop), "detent: test: has no machines\n");
     shop.order = shop_define(&shop, "order", ORDER_SPEC);
     assert_int_equal(cli_store_only_machine(&shop.store, &found), CLI_OK);
     assert_ptr_equal(found, shop.order);
     shop_define(&shop, "parcel", PARCEL_SPEC);
     assert_int_equal(cli_store_only_machine(&shop.store, &found), CLI_USAGE);
     assert_string_equal(
-        shop_said(&shop), "detent: which machine? --machine is one of order, parcel\n");
+        shop_printed(&shop), "detent: which machine? --machine is one of order, parcel\n");
     assert_int_equal(cli_store_machine(&shop.store, "ordre", &found), CLI_NOT_FOUND);
     assert_string_equal(
-        shop_said(&shop), "detent: there is no machine 'ordre'; did you mean 'order'?\n");
+        shop_printed(&shop), "detent: there is no machine 'ordre'; did you mean 'order'?\n");
     assert_int_equal(cli_store_machine(&shop.store, "invoice", &found), CLI_NOT_FOUND);
     assert_string_equal(
-        shop_said(&shop), "detent: there is no machine 'invoice'; there is order, parcel; or pass "
-                          "its spec: invoice.fsm\n");
+        shop_printed(&shop),
+        "detent: there is no machine 'invoice'; there is order, parcel; or pass "
+        "its spec: invoice.fsm\n");
     shop.store.wanted = "parcel";
     assert_int_equal(cli_store_only_machine(&shop.store, &found), CLI_OK);
     assert_string_equal(found->name, "parcel");
@@ -102,7 +103,7 @@ static int count_machine(void *context, struct det_machine *machine)
     return ++*(int *)context == 5 ? CLI_TIMEOUT : CLI_OK;
 }
 
-static void machines_are_visited_until_one_says_no(void **state)
+static void visit_of_machines_ends_at_the_first_error(void **state)
 {
     struct shop shop;
     int count = 0;
@@ -119,7 +120,7 @@ static void machines_are_visited_until_one_says_no(void **state)
     shop_close(&shop);
 }
 
-static void a_definition_that_cannot_be_read_is_told(void **state)
+static void unreadable_definition_is_reported(void **state)
 {
     struct det_machine *found = NULL;
     struct shop shop;
@@ -128,7 +129,7 @@ static void a_definition_that_cannot_be_read_is_told(void **state)
     shop_open_with(&shop, NULL);
     assert_int_equal(cli_store_define(&shop.store, "order", "STATE(", &found), CLI_FAILURE);
     assert_string_equal(
-        shop_said(&shop),
+        shop_printed(&shop),
         "detent: the definition of order in test: cannot be read by this program; "
         "pass its file: --machine order.fsm\n");
     shop_close(&shop);
@@ -155,7 +156,7 @@ static int find_in(struct det_test_memory *memory, void *argument)
     return code == CLI_OK ? 0 : DET_ERR_NO_MEMORY;
 }
 
-static void a_search_survives_every_lack_of_memory(void **state)
+static void search_survives_every_failed_allocation(void **state)
 {
     (void)state;
     det_test_each_failure(find_in, NULL);
@@ -197,13 +198,13 @@ static void instances_are_visited_page_by_page(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_instance_is_found_by_its_id_alone),
-        cmocka_unit_test(an_id_of_two_machines_needs_the_name_of_one),
-        cmocka_unit_test(a_missing_id_is_told_with_the_nearest),
-        cmocka_unit_test(a_machine_that_nobody_knows_is_told_with_what_there_is),
-        cmocka_unit_test(machines_are_visited_until_one_says_no),
-        cmocka_unit_test(a_definition_that_cannot_be_read_is_told),
-        cmocka_unit_test(a_search_survives_every_lack_of_memory),
+        cmocka_unit_test(instance_is_found_by_id_without_a_machine),
+        cmocka_unit_test(ambiguous_instance_id_needs_a_machine_name),
+        cmocka_unit_test(missing_id_is_reported_with_the_nearest),
+        cmocka_unit_test(unknown_machine_is_reported_with_the_known_ones),
+        cmocka_unit_test(visit_of_machines_ends_at_the_first_error),
+        cmocka_unit_test(unreadable_definition_is_reported),
+        cmocka_unit_test(search_survives_every_failed_allocation),
         cmocka_unit_test(instances_are_visited_page_by_page),
     };
 

@@ -4,6 +4,7 @@
 /* store_pages.c - iterates over the instances of a machine, page by page. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "inspect/store_url.h"
 
@@ -56,9 +57,10 @@ int cli_store_instances(
         page->count = 0;
         r = store->ops->list(store->store, machine, &next, take_id, page);
         if (r < 0) {
-            code = cli_store_complain(store, r, NULL);
+            code = cli_report_store_error(store, r, NULL);
             break;
         }
+        det_assert(page->count <= PAGE_SIZE);
         code = each_of_page(store, machine, page, each, context);
         if (page->count)
             memcpy(after, page->ids[page->count - 1], sizeof after);

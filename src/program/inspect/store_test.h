@@ -84,7 +84,8 @@ static inline void shop_open_with(struct shop *shop, const struct det_allocator 
     shop->cli.err = shop->cli.out;
     assert_int_equal(det_sim_open(&(struct det_sim_options){ .seed = 3 }, &shop->sim, &error), 0);
     shop->cli.world = det_sim_world(shop->sim);
-    shop->store = (struct cli_store){ .cli = &shop->cli, .url = "test:", .wish.is_writing = true };
+    shop->store =
+        (struct cli_store){ .cli = &shop->cli, .url = "test:", .request.is_writing = true };
     det_arena_init(&shop->store.arena, allocator);
     det_arena_init(&shop->store.project.arena, allocator);
     assert_int_equal(
@@ -125,24 +126,24 @@ static inline void shop_close(struct shop *shop)
     free(shop->text);
 }
 
-/* What was printed since the last time; good until the next call. */
-static inline const char *shop_said(struct shop *shop)
+/* Returns the output since the last call; valid until the next call. */
+static inline const char *shop_printed(struct shop *shop)
 {
-    static char said[65536];
+    static char printed[65536];
 
     fflush(shop->cli.out);
-    snprintf(said, sizeof said, "%s", shop->text);
+    snprintf(printed, sizeof printed, "%s", shop->text);
     fclose(shop->cli.out);
     free(shop->text);
     shop->cli.out = open_memstream(&shop->text, &shop->size);
     assert_non_null(shop->cli.out);
     shop->cli.err = shop->cli.out;
-    return said;
+    return printed;
 }
 
 static inline void shop_start(struct shop *shop, const struct det_machine *machine, const char *id)
 {
-    assert_int_equal(det_runtime_start(shop->runtime, machine, id, NULL, NULL, NULL), 0);
+    assert_int_equal(det_runtime_start(shop->runtime, machine, id, NULL, NULL, NULL, NULL), 0);
 }
 
 static inline void shop_send_with(
@@ -164,7 +165,7 @@ static inline void shop_send_with(
     assert_int_equal(
         det_runtime_send(
             shop->runtime, machine, id, event, &(struct det_send_options){ .event_id = event_id },
-            NULL),
+            NULL, NULL),
         0);
     free(event);
 }
@@ -217,7 +218,7 @@ static inline void shop_fail_timer(
     instance_close(&instance);
 }
 
-/* The same of its first effect. */
+/* Fails its first effect likewise. */
 static inline void shop_fail_effect(
     struct shop *shop, const char *id, uint32_t attempts, int error, const char *reason,
     bool is_dead)

@@ -12,6 +12,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "config/socket_place.h"
 #include "inspect/store_internal.h"
 
@@ -58,39 +59,44 @@ int cli_store_exit(int code)
     }
 }
 
-int cli_store_complain(struct cli_store *store, int code, const struct det_error *error)
+int cli_report_store_error(struct cli_store *store, int code, const struct det_error *error)
 {
     struct cli *cli = store->cli;
 
+    det_assert(code < 0);
     store->error = code;
     if (code == DET_ERR_NO_MEMORY)
         return cli_no_memory(cli);
+    if (!error && store->served_error && store->served_error->code == code)
+        error = store->served_error;
+    if (code == DET_ERR_CANCELLED && cli_is_stopped(cli))
+        return CLI_INTERRUPTED;
     if (error && error->code == code && error->text[0])
-        cli_complain(cli, "%s", error->text);
+        cli_report_error(cli, "%s", error->text);
     else if (code == DET_ERR_CORRUPT)
-        cli_complain(
+        cli_report_error(
             cli,
-            "%s is damaged; 'detent store verify' says where, as far as it can be told; take "
-            "the newest backup",
+            "%s is damaged; 'detent store verify' shows where, if possible; take the "
+            "newest backup",
             store->url);
     else if (code == DET_ERR_VERSION)
-        cli_complain(
+        cli_report_error(
             cli,
             "%s: something in it does not fit the definition of its machine, or is damaged; "
             "'detent store verify' shows the damage",
             store->url);
     else
-        cli_complain(cli, "%s: %s", store->url, det_error_text(code));
+        cli_report_error(cli, "%s: %s", store->url, det_error_text(code));
     return cli_store_exit(code);
 }
 
 static const char *url_given(const struct cli_store *store)
 {
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets the environment here */
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets the environment */
     const char *environment = getenv("DETENT_STORE");
 
-    if (store->wish.url)
-        return store->wish.url;
+    if (store->request.url)
+        return store->request.url;
     return environment && *environment ? environment : NULL;
 }
 
@@ -101,7 +107,7 @@ static int read_project(struct cli_store *store)
     struct det_error error = { 0 };
     char *path;
 
-    if (url_given(store) && !store->wish.is_writing)
+    if (url_given(store) && !store->request.is_writing)
         return CLI_OK;
     if (socket_find(".", store->folder, &error) < 0) {
         store->folder[0] = '\0';
@@ -137,6 +143,7 @@ const char *store_url_in(struct det_arena *arena, const char *folder, const char
 /* Removes the text between two positions. */
 static void take_out(char *from, const char *to)
 {
+    det_assert(from <= to);
     memmove(from, to, strlen(to) + 1);
 }
 
@@ -174,7 +181,7 @@ static int find_url(struct cli_store *store)
             return cli_no_memory(store->cli);
     }
     if (!url) {
-        cli_complain(
+        cli_report_error(
             store->cli, "which store? --store sqlite:FILE or --store postgres://..., or the "
                         "variable DETENT_STORE, or a detent.yaml with 'store: sqlite:FILE'");
         return CLI_USAGE;
@@ -184,7 +191,8 @@ static int find_url(struct cli_store *store)
     return store->address && store->url ? CLI_OK : cli_no_memory(store->cli);
 }
 
-/* Writes the folder of a SQLite file to `target`; false if it is none, or its name is too long. */
+/* Writes the folder of a SQLite file to `target`; false if it is another store, or the path is too
+ * long. */
 static bool find_folder(const struct cli_store *store, char target[DET_PATH_MAX])
 {
     static const char scheme[] = "sqlite:";
@@ -213,45 +221,46 @@ static void hint_up(struct cli_store *store)
     if (!find_folder(store, folder))
         return;
     if (socket_find(folder, project, &error) < 0 || socket_connect(project, &peer, &error) < 0)
-        cli_say(
-            store->cli, store->wish.is_alone
+        cli_print_error(
+            store->cli, store->request.is_alone
                             ? "This command needs the store for itself: stop the other process "
                               "first, and start it again afterwards.\n"
                             : "To use the detent up that holds it, run this in its "
                               "folder, or with -C.\n");
-    else if (store->wish.is_alone)
-        cli_say(
+    else if (store->request.is_alone)
+        cli_print_error(
             store->cli,
             "This command needs the store for itself: run 'detent stop --wait -C %s' first, and "
             "'detent up' afterwards.\n",
             project);
     else
-        cli_say(store->cli, "A detent up runs in that project: -C %s uses it.\n", project);
+        cli_print_error(store->cli, "A detent up runs in that project: -C %s uses it.\n", project);
     if (peer >= 0)
         close(peer);
 }
 
-/* People give the file. */
-static int complain_of_url(struct cli_store *store, int r, const struct det_error *error)
+/* Users may pass the file instead of a URL. */
+static int report_url(struct cli_store *store, int r, const struct det_error *error)
 {
     const char *url = store->url;
 
     if (strncmp(url, "memory:", 7) == 0)
-        cli_complain(
-            store->cli, "a store in memory is gone with each command; --store sqlite:FILE is kept");
+        cli_report_error(
+            store->cli, "a memory store lasts only for one command; use --store sqlite:FILE");
     else if (!strchr(url, ':') && cli_is_there(url))
-        cli_complain(store->cli, "'%s' is no URL; did you mean sqlite:%s?", url, url);
+        cli_report_error(store->cli, "'%s' is not a URL; did you mean sqlite:%s?", url, url);
     else if (!strchr(url, ':'))
-        cli_complain(
-            store->cli, "'%s' is no URL of a store; sqlite:%s or postgres://... is one", url, url);
-    else if (r == DET_ERR_NOT_FOUND && store->wish.made_by) {
+        cli_report_error(
+            store->cli, "'%s' is not the URL of a store; use sqlite:%s or postgres://...", url,
+            url);
+    else if (r == DET_ERR_NOT_FOUND && store->request.made_by) {
         store->error = r;
-        cli_complain(
-            store->cli, "%s: there is no such store; check its URL (%s makes it)", url,
-            store->wish.made_by);
+        cli_report_error(
+            store->cli, "%s: there is no such store; check its URL (created by %s)", url,
+            store->request.made_by);
         return CLI_NOT_FOUND;
     } else {
-        int code = cli_store_complain(store, r, error);
+        int code = cli_report_store_error(store, r, error);
 
         if (r == DET_ERR_BUSY)
             hint_up(store);
@@ -260,24 +269,13 @@ static int complain_of_url(struct cli_store *store, int r, const struct det_erro
     return CLI_USAGE;
 }
 
-/* Returns true if it is the served store, then opened for reading. Other problems are reported by
- * the process that opens it for writing. */
+/* Returns true if another process serves it, and reads it for us. */
 static bool open_served(struct cli_store *store)
 {
-    const struct det_store_options options = {
-        .world = store->cli->world,
-        .allocator = store->cli->allocator,
-        .is_read_only = true,
-        .must_exist = true,
-        .identity = store->wish.served,
-    };
-    struct det_error error = { 0 };
-
-    if (!store->wish.is_writing || !store->wish.served ||
-        det_store_open_with(store->address, &options, &store->store, &error) < 0)
+    if (!store->request.open_served || !store->request.open_served(store))
         return false;
     store->ops = store->store->ops;
-    store->wish.is_writing = false;
+    store->request.is_writing = false;
     store->is_served = true;
     return true;
 }
@@ -299,7 +297,7 @@ int cli_store_open_in_turn(
 {
     struct det_world *world = det_world_or_real(options->world);
     det_time began = det_world_now(world, DET_CLOCK_MONOTONIC);
-    bool is_told = false;
+    bool is_reported = false;
 
     for (;;) {
         int r = det_store_open_with(address, options, ret, reterr);
@@ -307,9 +305,9 @@ int cli_store_open_in_turn(
 
         if (r != DET_ERR_BUSY || cli_is_stopped(cli) || is_signalled() || waited >= TURN_SPAN)
             return r;
-        if (!is_told && waited >= TURN_QUIET) {
-            is_told = true;
-            cli_say(cli, "waiting for its turn: %s\n", reterr->text);
+        if (!is_reported && waited >= TURN_QUIET) {
+            is_reported = true;
+            cli_print_error(cli, "waiting for its turn: %s\n", reterr->text);
         }
         if (det_world_sleep(
                 world, TURN_PAUSE + (det_time)(det_world_random_u64(world) % TURN_PAUSE)) < 0)
@@ -322,8 +320,8 @@ static int open_in_turn(struct cli_store *store, bool must_exist, struct det_err
     const struct det_store_options options = {
         .world = store->cli->world,
         .allocator = store->cli->allocator,
-        .is_read_only = !store->wish.is_writing,
-        .accepts_loss = store->wish.accepts_loss,
+        .is_read_only = !store->request.is_writing,
+        .accepts_loss = store->request.accepts_loss,
         .must_exist = must_exist,
     };
 
@@ -336,13 +334,13 @@ static void warn_of_loss(struct cli_store *store)
     struct det_error error = { 0 };
 
     store->has_loss = store->ops->check_loss && store->ops->check_loss(store->store, &error) < 0;
-    if (store->has_loss && !store->wish.may_be_damaged)
-        cli_complain(store->cli, "%s", error.text);
+    if (store->has_loss && !store->request.may_be_damaged)
+        cli_report_error(store->cli, "%s", error.text);
 }
 
 static int open_url(struct cli_store *store)
 {
-    const struct store_wish *wish = &store->wish;
+    const struct store_request *request = &store->request;
     struct det_error error = { 0 };
     int code = CLI_OK, r = DET_ERR_INVALID;
 
@@ -350,25 +348,33 @@ static int open_url(struct cli_store *store)
         return CLI_OK;
     if (strncmp(store->url, "memory:", 7) != 0)
         r = open_in_turn(store, true, &error);
-    if (r == DET_ERR_NOT_FOUND && wish->may_make) {
-        if (wish->judge)
-            code = wish->judge(wish->judge_context, store);
+    if (r == DET_ERR_NOT_FOUND && request->may_make) {
+        if (request->validate)
+            code = request->validate(request->validate_context, store);
         if (code != CLI_OK)
             return code;
         r = open_in_turn(store, false, &error);
     }
     if (r < 0)
-        return complain_of_url(store, r, &error);
+        return report_url(store, r, &error);
     store->ops = store->store->ops;
     warn_of_loss(store);
     return CLI_OK;
 }
 
-int cli_store_open(struct cli *cli, const struct store_wish *wish, struct cli_store *store)
+static void assert_store(const struct cli_store *store, int code)
+{
+    det_assert(!store->store == !store->ops);
+    det_assert(code != CLI_OK || (store->store && store->address && store->url));
+    det_assert(!store->is_served || !store->request.is_writing);
+    det_assert(store->is_served || !store->served_error);
+}
+
+int cli_store_open(struct cli *cli, const struct store_request *request, struct cli_store *store)
 {
     int code;
 
-    *store = (struct cli_store){ .cli = cli, .wish = *wish };
+    *store = (struct cli_store){ .cli = cli, .request = *request };
     det_arena_init(&store->arena, cli->allocator);
     det_arena_init(&store->project.arena, cli->allocator);
     code = read_project(store);
@@ -380,6 +386,7 @@ int cli_store_open(struct cli *cli, const struct store_wish *wish, struct cli_st
         code = open_url(store);
     if (code == CLI_OK)
         code = store_list_machines(store);
+    assert_store(store, code);
     return code;
 }
 
@@ -397,20 +404,28 @@ int cli_store_open_at(struct cli *cli, const char *address, struct cli_store *st
         code = open_url(store);
     if (code == CLI_OK)
         code = store_list_machines(store);
+    assert_store(store, code);
     return code;
+}
+
+bool cli_store_file(const char *address, char target[DET_PATH_MAX])
+{
+    static const char scheme[] = "sqlite:";
+    const char *path = address + sizeof scheme - 1;
+
+    return strncmp(address, scheme, sizeof scheme - 1) == 0 &&
+           snprintf(target, DET_PATH_MAX, "%.*s", (int)strcspn(path, "?"), path) < DET_PATH_MAX;
 }
 
 /* Returns true if no process has the file open for writing. False also if unknown. */
 static bool is_unlocked(const struct cli_store *store)
 {
-    static const char scheme[] = "sqlite:";
-    const char *path = store->address + sizeof scheme - 1;
-    char lock[DET_PATH_MAX];
+    char path[DET_PATH_MAX], lock[DET_PATH_MAX];
     int descriptor;
     bool is_free;
 
-    if (strncmp(store->address, scheme, sizeof scheme - 1) != 0 ||
-        snprintf(lock, sizeof lock, "%.*s.lock", (int)strcspn(path, "?"), path) >= (int)sizeof lock)
+    if (!cli_store_file(store->address, path) ||
+        snprintf(lock, sizeof lock, "%s.lock", path) >= (int)sizeof lock)
         return false;
     descriptor = open(lock, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
@@ -440,5 +455,6 @@ void cli_store_close(struct cli_store *store)
     config_file_close(store->cli, &store->project);
     det_arena_deinit(&store->arena);
     store->store = NULL;
+    store->served_error = NULL;
     store->machines = NULL;
 }

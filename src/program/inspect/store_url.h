@@ -36,12 +36,15 @@
 typedef int store_bind_fn(void *context, struct det_machine *machine);
 
 struct cli_store;
+/* Opens the store, whose URL is known, by the process that serves it, for reading: sets `store` and
+ * `served_error`. False: none does, or it is not to be asked. */
+typedef bool store_served_fn(struct cli_store *store);
 /* Validates the input before a store is created, so that a mistake leaves no store; definitions
  * from files are available. Complains, and returns an exit code. */
-typedef int store_judge_fn(void *context, struct cli_store *store);
+typedef int store_validate_fn(void *context, struct cli_store *store);
 
-/* How to open a store. */
-struct store_wish {
+/* Options for opening a store. */
+struct store_request {
     const char *url;     /* NULL: not given */
     const char *machine; /* a name, or a file that ends in .fsm; NULL: any */
     bool is_writing;     /* otherwise it is opened for reading, without blocking others */
@@ -50,13 +53,14 @@ struct store_wish {
     const char *made_by; /* the command that creates it, for messages; NULL: `detent start` */
     bool may_be_damaged; /* its machines may be unreadable */
     bool accepts_loss;   /* it may be copied although it has lost acknowledged data */
-    /* Identity of the store that the `detent up` of this project serves; NULL: none. If it is this
-     * one, it is not opened for writing, and `is_served` is set. */
-    const char *served;
-    store_bind_fn *bind; /* NULL: functions stay unbound, and operations that need them fail */
+    /* NULL: it is opened here in any case. Otherwise, if it is served by another process,
+     * `is_served` is set, and that process must do the writes. */
+    store_served_fn *open_served;
+    const char *served_for; /* writing: what that one must serve, as /v1/served names it */
+    store_bind_fn *bind;    /* NULL: functions stay unbound, and operations that need them fail */
     void *bind_context;
-    store_judge_fn *judge; /* NULL: nothing to validate */
-    void *judge_context;
+    store_validate_fn *validate; /* NULL: nothing to validate */
+    void *validate_context;
 };
 
 /* A machine of the store or the project. */
@@ -78,12 +82,15 @@ struct cli_store {
     const char *url;     /* the same for messages: without a password */
     struct det_store *store;
     const struct det_store_ops *ops;
-    struct store_wish wish;
+    struct store_request request;
     const char *wanted;             /* the name of the machine; NULL: any */
     struct store_machine *machines; /* in the order of their names */
     int error;                      /* last reported error of the store; 0: none */
-    bool is_served;                 /* by a `detent up`, which must do the writes */
-    bool has_loss;                  /* it has lost acknowledged data, which was reported */
+    bool is_served;                 /* read by a `detent up`, which must do the writes */
+    const struct det_error
+        *served_error; /* its last one that is about the connection, not the data;
+                                             NULL: it is not served */
+    bool has_loss;     /* it has lost acknowledged data, which was reported */
     struct config_file project;
     char folder[DET_PATH_MAX]; /* of the project; "": there is none */
 };
@@ -91,7 +98,7 @@ struct cli_store {
 /* Opens a store. Complains, and returns an exit code. Close it in either case. A writer waits up to
  * 5 s for another one. */
 DET_MUST_CHECK int cli_store_open(
-    struct cli *cli, const struct store_wish *wish, struct cli_store *store);
+    struct cli *cli, const struct store_request *request, struct cli_store *store);
 /* Opens the store at this URL for reading, whatever the project; `address` is borrowed until it is
  * closed. */
 DET_MUST_CHECK int cli_store_open_at(struct cli *cli, const char *address, struct cli_store *store);
@@ -103,6 +110,9 @@ DET_MUST_CHECK int cli_store_open_in_turn(
     struct cli *cli, const char *address, const struct det_store_options *options,
     struct det_store **ret, struct det_error *reterr);
 
+/* Writes the path of a SQLite file to `target`; false: it is another kind of store, or too long. */
+bool cli_store_file(const char *address, char target[DET_PATH_MAX]);
+
 /* Returns true if no process serves it: a file that none has open for writing, or a shared store
  * without a live node. False also if unknown, for instance if the lock file cannot be opened. */
 bool cli_store_is_unserved(const struct cli_store *store);
@@ -110,7 +120,7 @@ bool cli_store_is_unserved(const struct cli_store *store);
 /* Returns the exit code of an error. */
 int cli_store_exit(int code);
 /* Reports the error with its own text if it has one, and returns the exit code. */
-int cli_store_complain(struct cli_store *store, int code, const struct det_error *error);
+int cli_report_store_error(struct cli_store *store, int code, const struct det_error *error);
 
 /* Returns the definition of a machine, served. Complains, and returns an exit code. */
 DET_MUST_CHECK int cli_store_machine(
@@ -123,8 +133,8 @@ DET_MUST_CHECK int cli_store_define(
     struct cli_store *store, const char *name, const char *text, struct det_machine **ret);
 /* Returns the one machine that is meant if none is named: --machine, or the only one. */
 DET_MUST_CHECK int cli_store_only_machine(struct cli_store *store, struct det_machine **ret);
-/* Returns the machine of the instance with this id. Complains if there is none, with the nearest
- * id, and if there are several. */
+/* Returns the machine of the instance with this id. Reports an error if there is none, with the
+ * nearest id, and if there are several. */
 DET_MUST_CHECK int cli_store_find(
     struct cli_store *store, const char *id, struct det_machine **ret);
 

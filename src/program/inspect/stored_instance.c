@@ -8,7 +8,9 @@
 
 #include <string.h>
 
-/* Where load puts the rows: at the ends of the lists. */
+#include "base/assert.h"
+
+/* Ends of the lists, to which load appends rows. */
 struct loading {
     struct instance *instance;
     struct instance_timer **timer;
@@ -112,14 +114,15 @@ static int load_instance(struct instance *instance)
         det_arena_deinit(&instance->arena);
         return r;
     }
+    det_assert(instance->loaded.head.state < instance->machine->state_count);
     instance->now = store->ops->now(store->store);
     return 0;
 }
 
-int instance_complain_damaged(struct cli_store *store, const char *machine, const char *id)
+int instance_report_damaged(struct cli_store *store, const char *machine, const char *id)
 {
     store->error = DET_ERR_CORRUPT;
-    cli_complain(
+    cli_report_error(
         store->cli,
         "%s '%s' is damaged; 'detent store verify' shows details%s%s%s; others are not affected",
         machine, id, store->ops->repair ? ", and 'detent store repair " : "",
@@ -127,21 +130,22 @@ int instance_complain_damaged(struct cli_store *store, const char *machine, cons
     return CLI_FAILURE;
 }
 
-int instance_complain(struct cli_store *store, const char *machine, const char *id, int r)
+int instance_report_error(struct cli_store *store, const char *machine, const char *id, int r)
 {
+    det_assert(r < 0);
     store->error = r;
     if (r == DET_ERR_NOT_FOUND)
-        cli_complain(store->cli, "there is no %s '%s' in %s", machine, id, store->url);
+        cli_report_error(store->cli, "there is no %s '%s' in %s", machine, id, store->url);
     else if (r == DET_ERR_CORRUPT)
-        return instance_complain_damaged(store, machine, id);
+        return instance_report_damaged(store, machine, id);
     else if (r == DET_ERR_VERSION)
-        cli_complain(
+        cli_report_error(
             store->cli,
             "%s '%s' has names that this definition does not know; 'detent diff' shows "
             "what changed",
             machine, id);
     else
-        return cli_store_complain(store, r, NULL);
+        return cli_report_store_error(store, r, NULL);
     return cli_store_exit(r);
 }
 
@@ -159,7 +163,7 @@ int instance_open(
 {
     int r = instance_load(store, machine, id, ret);
 
-    return r < 0 ? instance_complain(store, machine->name, id, r) : CLI_OK;
+    return r < 0 ? instance_report_error(store, machine->name, id, r) : CLI_OK;
 }
 
 int instance_find(struct cli_store *store, const char *id, struct instance *ret)

@@ -50,14 +50,14 @@ DET_MUST_CHECK int instance_open(
 DET_MUST_CHECK int instance_load(
     struct cli_store *store, const struct det_machine *machine, const char *id,
     struct instance *ret);
-int instance_complain(struct cli_store *store, const char *machine, const char *id, int r);
+int instance_report_error(struct cli_store *store, const char *machine, const char *id, int r);
 /* Finds its machine. */
 DET_MUST_CHECK int instance_find(struct cli_store *store, const char *id, struct instance *ret);
 /* Reads it again: 0, or an error, which leaves it unchanged. */
 DET_MUST_CHECK int instance_refresh(struct instance *instance);
 void instance_close(struct instance *instance);
 /* Reports that it is damaged, with the remedy; returns the exit code. */
-int instance_complain_damaged(struct cli_store *store, const char *machine, const char *id);
+int instance_report_damaged(struct cli_store *store, const char *machine, const char *id);
 
 /* Returns the name of its state, and whether it is running. */
 const char *instance_state(const struct instance *instance);
@@ -77,12 +77,12 @@ const char *instance_key(
 const char *instance_timer_key(
     const struct det_machine *machine, const char *id, const struct det_store_timer *row,
     char target[INSTANCE_KEY_TEXT]);
-/* "IO" for an error of the library, else the number. */
-const char *instance_error_text(int code, char target[24]);
 /* Why the last attempt of an effect failed: "ACTION_FAILED: exit code 1", or the error alone. */
 #define INSTANCE_WHY_TEXT (DET_REASON_MAX + 32)
 const char *instance_why(int last_error, const char *reason, char target[INSTANCE_WHY_TEXT]);
 
+/* Writes its counters, times and history as members of an open object, without state and data. */
+void instance_head_line(struct det_json_writer *json, const struct instance *instance);
 /* Writes it as members of an open object. */
 void instance_line(struct det_json_writer *json, const struct instance *instance);
 void instance_timer_line(

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 
 #define LEVEL_TRACE DET_LOG_DEBUG
@@ -22,6 +23,7 @@ enum det_log_level worker_event_level(enum det_worker_event_kind kind)
 #undef DET_WORKER_EVENT
     };
 
+    det_assert(kind < sizeof levels / sizeof *levels);
     return levels[kind];
 }
 

@@ -20,7 +20,7 @@ static void assert_text(struct det_worker_event event, const char *wanted)
     det_buffer_deinit(&text);
 }
 
-static void what_there_is_is_told(void **state)
+static void event_fields_are_printed(void **state)
 {
     (void)state;
     assert_text((struct det_worker_event){ .kind = DET_WORKER_EVENT_HEARTBEAT }, "");
@@ -40,7 +40,7 @@ static void what_there_is_is_told(void **state)
         " action=connect error=TIMEOUT");
 }
 
-static void an_object_has_the_same(void **state)
+static void json_object_has_the_same_fields(void **state)
 {
     struct det_worker_event event = { .kind = DET_WORKER_EVENT_ACTION_FAILED,
                                       .identity = &press,
@@ -64,7 +64,7 @@ static void an_object_has_the_same(void **state)
     det_json_writer_deinit(&json);
 }
 
-static void levels_are_those_of_a_log(void **state)
+static void worker_events_have_log_levels(void **state)
 {
     (void)state;
     assert_int_equal(worker_event_level(DET_WORKER_EVENT_GATE_PENDING), DET_LOG_DEBUG);
@@ -77,9 +77,9 @@ static void levels_are_those_of_a_log(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_there_is_is_told),
-        cmocka_unit_test(an_object_has_the_same),
-        cmocka_unit_test(levels_are_those_of_a_log),
+        cmocka_unit_test(event_fields_are_printed),
+        cmocka_unit_test(json_object_has_the_same_fields),
+        cmocka_unit_test(worker_events_have_log_levels),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

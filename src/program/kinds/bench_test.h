@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* bench_test.h - for suites of kinds: one worker of any kind that is driven by hand, in a simulated
+/* bench_test.h - for suites of kinds: one manually driven worker of any kind, in a simulated
  * world or in the real one. It observes, decides and acts one after the other, as the supervisor
  * does, which is left out. */
 #ifndef DET_KINDS_BENCH_TEST_H
@@ -221,7 +221,7 @@ static inline void assert_reason(const struct bench *bench, const char *part)
         fail_msg("the reason is \"%s\", without \"%s\"", bench->reason, part);
 }
 
-/* Stops it and goes on until it rests; what it waits for must come by itself. */
+/* Stops it and continues until it rests; events that it waits for must come by themselves. */
 static inline void bench_stop(struct bench *bench)
 {
     bench->stop_wanted = true;

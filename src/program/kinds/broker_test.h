@@ -61,7 +61,7 @@ static inline void broker_start(struct broker *broker)
 {
     struct det_world *world = det_world_real();
     char path[512];
-    /* Where it usually is, which is in the PATH of root alone. */
+    /* Its usual folder, which is in the PATH of root only. */
     static const char usual[] = "/usr/sbin/mosquitto";
     const char *argv[] = { access(usual, X_OK) == 0 ? usual : "mosquitto", "-c", path, NULL };
     struct det_process_options options = {
@@ -107,7 +107,7 @@ static inline void broker_open(struct broker *broker, bool has_users, bool has_t
     (void)snprintf(path, sizeof path, "%s/broker.conf", broker->folder);
     det_test_write_file(path, text, (size_t)size);
     if (has_users) {
-        /* Of mosquitto_passwd -b users me right. */
+        /* Output of mosquitto_passwd -b users me right. */
         static const char line[] = "me:$7$101$8PizOrLJQpB/w6gG$3MJptDXSdrUct331OqUu1iiry/iMHBBU"
                                    "V7POJKLAKCfCooUZ5F1QsdcElxjg9MOwJIfrGAEmZqVrRZyW4BHlKg==\n";
 

@@ -18,13 +18,13 @@
 #define WORKER_SPEC "kinds/mqtt_link.worker"
 #include <detent/worker/declare.h>
 
-/* What was told, for who waits for it. */
+/* The published log, for threads that wait for a line. */
 static struct {
     struct det_mutex *mutex;
     struct det_condition *changed;
     char log[262144]; /* "id from to\n" of each change of state */
     size_t size;
-} told;
+} reported;
 
 static void on_event(void *user, const struct det_worker_event *event)
 {
@@ -33,27 +33,28 @@ static void on_event(void *user, const struct det_worker_event *event)
     (void)user;
     if (event->kind != DET_WORKER_EVENT_TRANSITION)
         return;
-    det_mutex_lock(world, told.mutex);
-    if (told.size < sizeof told.log - 1024)
-        told.size += (size_t)snprintf(
-            told.log + told.size, 1024, "%s %s %s\n", event->identity->id, event->from, event->to);
-    det_condition_broadcast(world, told.changed);
-    det_mutex_unlock(world, told.mutex);
+    det_mutex_lock(world, reported.mutex);
+    if (reported.size < sizeof reported.log - 1024)
+        reported.size += (size_t)snprintf(
+            reported.log + reported.size, 1024, "%s %s %s\n", event->identity->id, event->from,
+            event->to);
+    det_condition_broadcast(world, reported.changed);
+    det_mutex_unlock(world, reported.mutex);
 }
 
-/* Until it was told, from a place in the log on; returns the place behind it. */
+/* Waits for a line, from a position in the log; returns the position after it. */
 static size_t await(size_t from, const char *text)
 {
     struct det_world *world = det_world_real();
     det_time end = det_world_now(world, DET_CLOCK_MONOTONIC) + 10 * DET_MINUTE;
     const char *found;
 
-    det_mutex_lock(world, told.mutex);
-    while (!(found = strstr(told.log + from, text)))
-        if (det_condition_wait(world, told.changed, told.mutex, end) == DET_ERR_TIMEOUT)
-            fail_msg("not told: %s\n%s", text, told.log + from);
-    det_mutex_unlock(world, told.mutex);
-    return (size_t)(found - told.log) + strlen(text);
+    det_mutex_lock(world, reported.mutex);
+    while (!(found = strstr(reported.log + from, text)))
+        if (det_condition_wait(world, reported.changed, reported.mutex, end) == DET_ERR_TIMEOUT)
+            fail_msg("not told: %s\n%s", text, reported.log + from);
+    det_mutex_unlock(world, reported.mutex);
+    return (size_t)(found - reported.log) + strlen(text);
 }
 
 static struct det_workers *workers;
@@ -73,9 +74,9 @@ static int start(void **state)
     struct det_error error = { 0 };
 
     (void)state;
-    memset(&told, 0, sizeof told);
-    assert_int_equal(det_mutex_open(world, &told.mutex), 0);
-    assert_int_equal(det_condition_open(world, &told.changed), 0);
+    memset(&reported, 0, sizeof reported);
+    assert_int_equal(det_mutex_open(world, &reported.mutex), 0);
+    assert_int_equal(det_condition_open(world, &reported.changed), 0);
     if (det_workers_open(&options, &workers, &error) < 0)
         fail_msg("%s", error.text);
     return 0;
@@ -85,8 +86,8 @@ static int stop(void **state)
 {
     (void)state;
     det_workers_close(workers);
-    det_condition_close(det_world_real(), told.changed);
-    det_mutex_close(det_world_real(), told.mutex);
+    det_condition_close(det_world_real(), reported.changed);
+    det_mutex_close(det_world_real(), reported.mutex);
     return 0;
 }
 
@@ -156,7 +157,7 @@ static void a_broker_that_was_killed_is_found_again(void **state)
 }
 
 /* Each is made or refused as the others are. */
-static void all_kinds_live_side_by_side(void **state)
+static void all_built_in_kinds_run_together(void **state)
 {
     char *folder = det_test_folder(), yaml[1024];
     uint16_t port = broker_free_port();
@@ -185,7 +186,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_process_that_was_killed_runs_again, start, stop),
         cmocka_unit_test_setup_teardown(a_broker_that_was_killed_is_found_again, start, stop),
-        cmocka_unit_test_setup_teardown(all_kinds_live_side_by_side, start, stop),
+        cmocka_unit_test_setup_teardown(all_built_in_kinds_run_together, start, stop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* builtin_run_test.c - the built-in kinds under a supervisor, in virtual time: YAML in, a world
- * that is as it shall be out. */
+/* builtin_run_test.c - the built-in kinds under a supervisor, in virtual time: from YAML to the
+ * desired state. */
 #include <detent/driver/sim.h>
 #include <signal.h>
 
@@ -85,7 +85,7 @@ static void a_process_runs_and_stops_with_its_supervisor(void **state)
     lab_close(&lab);
 }
 
-static void other_arguments_and_files_reach_it(void **state)
+static void changed_arguments_and_files_reach_the_process(void **state)
 {
     struct lab lab;
 
@@ -122,7 +122,7 @@ static void other_arguments_and_files_reach_it(void **state)
     stop_lab(&lab);
 }
 
-static void one_that_ends_too_soon_backs_off_and_recovers(void **state)
+static void process_that_ends_too_soon_backs_off_and_recovers(void **state)
 {
     struct lab lab;
 
@@ -132,7 +132,7 @@ static void one_that_ends_too_soon_backs_off_and_recovers(void **state)
     lab_apply(&lab, SERVER "]}}]");
     lab_run(&lab, 2 * DET_SECOND);
     lab_assert_log(&lab, "state_transition lab/server starting backing_off");
-    lab_assert_log(&lab, "ended with code 9, 1 time too soon");
+    lab_assert_log(&lab, "ended with code 9, 1 early exit");
     lab_run(&lab, DET_MINUTE);
     /* 1, 2, 4, 8, 16 s, and what an observation takes. */
     assert_true(lab_count(&lab, "starting backing_off") >= 5);
@@ -144,7 +144,7 @@ static void one_that_ends_too_soon_backs_off_and_recovers(void **state)
     stop_lab(&lab);
 }
 
-static void a_config_that_is_wrong_is_told_and_the_last_good_one_runs_on(void **state)
+static void wrong_config_is_reported_and_the_last_good_one_kept(void **state)
 {
     struct det_worker_status status;
     struct lab lab;
@@ -156,7 +156,7 @@ static void a_config_that_is_wrong_is_told_and_the_last_good_one_runs_on(void **
     lab_apply(&lab, SERVER "], stop_signal: BANG}}]");
     lab_run(&lab, 3 * DET_SECOND);
     status = lab_status(&lab, "lab/server");
-    assert_non_null(strstr(status.degraded_by, "stop_signal 'BANG' is not known: TERM"));
+    assert_non_null(strstr(status.degraded_by, "stop_signal 'BANG' is unknown: use TERM"));
     assert_int_equal(running, 1);
     lab_apply(&lab, SERVER "], arguments: [x]}}]");
     lab_run(&lab, 3 * DET_SECOND);
@@ -166,7 +166,7 @@ static void a_config_that_is_wrong_is_told_and_the_last_good_one_runs_on(void **
     stop_lab(&lab);
 }
 
-static void a_deaf_one_is_killed_within_the_grace_of_the_supervisor(void **state)
+static void unresponsive_process_is_killed_within_the_grace(void **state)
 {
     struct lab lab;
 
@@ -200,7 +200,7 @@ static void a_stop_in_the_middle_of_a_start_leaves_nothing(void **state)
     }
 }
 
-static void one_that_is_disabled_does_not_run(void **state)
+static void disabled_process_does_not_run(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 10; seed++) {
@@ -222,7 +222,7 @@ static void one_that_is_disabled_does_not_run(void **state)
     }
 }
 
-static void a_file_that_drifts_is_mended_and_told(void **state)
+static void file_drift_is_corrected_and_reported(void **state)
 {
     struct lab lab;
     char *data;
@@ -237,7 +237,7 @@ static void a_file_that_drifts_is_mended_and_told(void **state)
     assert_int_equal(det_file_replace(lab.world, "/etc/motd", "hallo", 5), 0);
     lab_run(&lab, 3 * DET_SECOND);
     lab_assert_log(&lab, "state_transition lab/motd in_place drifted");
-    lab_assert_log(&lab, "its content is another one: 5 bytes");
+    lab_assert_log(&lab, "its content differs: 5 bytes");
     lab_assert_state(&lab, "lab/motd", "in_place");
     assert_int_equal(det_file_load(lab.world, NULL, "/etc/motd", 100, &data, &size), 0);
     assert_string_equal(data, "hello");
@@ -249,13 +249,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_runs_and_stops_with_its_supervisor),
-        cmocka_unit_test(other_arguments_and_files_reach_it),
-        cmocka_unit_test(one_that_ends_too_soon_backs_off_and_recovers),
-        cmocka_unit_test(a_config_that_is_wrong_is_told_and_the_last_good_one_runs_on),
-        cmocka_unit_test(a_deaf_one_is_killed_within_the_grace_of_the_supervisor),
+        cmocka_unit_test(changed_arguments_and_files_reach_the_process),
+        cmocka_unit_test(process_that_ends_too_soon_backs_off_and_recovers),
+        cmocka_unit_test(wrong_config_is_reported_and_the_last_good_one_kept),
+        cmocka_unit_test(unresponsive_process_is_killed_within_the_grace),
         cmocka_unit_test(a_stop_in_the_middle_of_a_start_leaves_nothing),
-        cmocka_unit_test(one_that_is_disabled_does_not_run),
-        cmocka_unit_test(a_file_that_drifts_is_mended_and_told),
+        cmocka_unit_test(disabled_process_does_not_run),
+        cmocka_unit_test(file_drift_is_corrected_and_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,24 @@ struct channel {
     char dropped_because[CHANNEL_REASON_MAX + 1];
 };
 
+static void assert_queue(const struct queue *queue)
+{
+    det_assert(det_list_is_empty(&queue->messages) == (queue->count == 0));
+}
+
+/* Under the lock. Only messages that the relay has handed out may exceed the limit of their
+ * queue. */
+static void assert_channel(const struct channel *channel)
+{
+    assert_queue(&channel->inbound);
+    assert_queue(&channel->outbound);
+    assert_queue(&channel->pending);
+    det_assert(channel->outbound.count <= channel->outbound.max);
+    det_assert(channel->pending.count <= channel->pending.max);
+    det_assert(channel->batch >= 1 && channel->batch <= CHANNEL_BATCH_MAX);
+    det_assert(!channel->is_inbound_full || channel->inbound.count > channel->inbound.max / 2);
+}
+
 static int check_text(const char *text, size_t max, size_t *ret_size)
 {
     *ret_size = strlen(text);
@@ -75,6 +93,7 @@ int channel_message_open(
         place += sizes[i] + 1;
         message->size += sizes[i];
     }
+    det_assert(place == (char *)message + block);
     message->text = (struct det_message){ texts[0], texts[1], texts[2], texts[3] };
     message->allocator = allocator;
     message->block = block;
@@ -86,7 +105,13 @@ int channel_message_open(
 
 void channel_message_close(struct channel_message *message)
 {
-    if (message && __atomic_sub_fetch(&message->references, 1, __ATOMIC_ACQ_REL) == 0)
+    uint32_t before;
+
+    if (!message)
+        return;
+    before = __atomic_fetch_sub(&message->references, 1, __ATOMIC_ACQ_REL);
+    det_assert(before > 0);
+    if (before == 1)
         det_free(message->allocator, message, message->block);
 }
 
@@ -104,6 +129,8 @@ static void queue_init(struct queue *queue, uint32_t max, uint32_t otherwise)
 
 static void queue_put(struct queue *queue, struct channel_message *message)
 {
+    /* In no other queue. */
+    det_assert(det_list_is_empty(&message->node));
     det_list_append(&queue->messages, &message->node);
     queue->count++;
 }
@@ -114,6 +141,7 @@ static struct channel_message *queue_take(struct queue *queue)
 
     if (!node)
         return NULL;
+    det_assert(queue->count > 0);
     queue->count--;
     return DET_CONTAINER(node, struct channel_message, node);
 }
@@ -194,6 +222,7 @@ static void lock_channel(struct channel *channel)
 
 static void unlock_channel(struct channel *channel)
 {
+    assert_channel(channel);
     det_mutex_unlock(channel->world, channel->mutex);
 }
 
@@ -228,7 +257,7 @@ int channel_send(struct channel *channel, const struct det_message *text, det_ti
         return r;
     lock_channel(channel);
     while (r == 0 && channel->outbound.count >= channel->outbound.max) {
-        /* In an outage a long time passes between two attempts, and there is room. */
+        /* In an outage a long time passes between two attempts, while there may be room. */
         drain_queues(channel);
         if (channel->outbound.count >= channel->outbound.max)
             r = wait_until(channel, deadline);
@@ -268,7 +297,7 @@ bool channel_has_receiver(struct channel *channel)
     return has_receiver;
 }
 
-void channel_look(struct channel *channel, struct channel_counts *ret)
+void channel_check(struct channel *channel, struct channel_counts *ret)
 {
     *ret = (struct channel_counts){ 0 };
     lock_channel(channel);
@@ -332,8 +361,10 @@ uint32_t channel_peek(struct channel *channel, struct channel_message **ret_list
         if (count && size > BATCH_BYTES)
             break;
         __atomic_add_fetch(&message->references, 1, __ATOMIC_RELAXED);
+        det_assert(message->is_pending);
         ret_list[count++] = message;
     }
+    det_assert(count > 0 || channel->pending.count == 0);
     unlock_channel(channel);
     return count;
 }
@@ -361,6 +392,7 @@ static bool is_removed(struct channel *channel, struct channel_message *message)
 void channel_acknowledge(
     struct channel *channel, struct channel_message *const *list, uint32_t count)
 {
+    det_assert(count <= CHANNEL_BATCH_MAX);
     lock_channel(channel);
     for (uint32_t i = 0; i < count; i++)
         channel->acknowledged += is_removed(channel, list[i]);

@@ -22,7 +22,7 @@
 #define CHANNEL_REASON_MAX 160
 #define CHANNEL_BATCH_MAX  1000
 
-/* Its first member is the struct det_channel that workers of modules inherit. */
+/* The first member is the struct det_channel that workers of modules inherit. */
 struct channel;
 
 /* A message; shared, and constant except for the members of the channel. */
@@ -55,7 +55,7 @@ struct channel_options {
     uint32_t pending_max;  /* 0: 1000 */
 };
 DET_MUST_CHECK int channel_open(const struct channel_options *options, struct channel **ret);
-/* Call it when it is no longer in use. */
+/* Call it when no thread uses the channel. */
 void channel_close(struct channel *channel);
 
 /* For the program. Both wait until the deadline (monotonic) if necessary; 0: no wait. */
@@ -77,7 +77,7 @@ struct channel_counts {
     char dropped_because[CHANNEL_REASON_MAX + 1]; /* reason of the last one; "": none */
     bool is_inbound_full;
 };
-void channel_look(struct channel *channel, struct channel_counts *ret);
+void channel_check(struct channel *channel, struct channel_counts *ret);
 
 /* For the communicator. */
 
@@ -96,12 +96,12 @@ uint32_t channel_drain(struct channel *channel);
  * there until channel_unpeek(), whatever happens to them meanwhile. */
 uint32_t channel_peek(struct channel *channel, struct channel_message **ret_list);
 void channel_unpeek(struct channel_message *const *list, uint32_t count);
-/* They have arrived. */
+/* Removes acknowledged messages. */
 void channel_acknowledge(
     struct channel *channel, struct channel_message *const *list, uint32_t count);
 /* A push has failed: the next one has one message. */
 void channel_push_failed(struct channel *channel);
-/* It can never be accepted. */
+/* Removes a message that the relay can never accept. */
 void channel_drop(struct channel *channel, struct channel_message *message, const char *because);
 
 #endif

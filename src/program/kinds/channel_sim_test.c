@@ -18,7 +18,7 @@ static uint64_t run(uint64_t seed)
     return hash;
 }
 
-static void test_no_order_of_threads_loses_anything(void **state)
+static void test_no_thread_schedule_loses_a_message(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++)
@@ -28,7 +28,7 @@ static void test_no_order_of_threads_loses_anything(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_order_of_threads_loses_anything),
+        cmocka_unit_test(test_no_thread_schedule_loses_a_message),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,7 +100,7 @@ static void test_a_message_is_a_copy_within_limits(void **state)
     free(large);
 }
 
-static void test_what_is_sent_is_pending_until_it_is_acknowledged(void **state)
+static void test_sent_message_is_pending_until_acknowledged(void **state)
 {
     struct channel *channel = open_small();
     struct channel_message *list[CHANNEL_BATCH_MAX];
@@ -110,13 +110,13 @@ static void test_what_is_sent_is_pending_until_it_is_acknowledged(void **state)
     (void)state;
     for (unsigned i = 1; i <= 3; i++)
         assert_int_equal(send_number(channel, i, 0), 0);
-    channel_look(channel, &counts);
+    channel_check(channel, &counts);
     assert_int_equal(counts.outbound, 3);
     assert_int_equal(channel_drain(channel), 3);
     for (unsigned i = 4; i <= 8; i++)
         assert_int_equal(send_number(channel, i, 0), 0);
     assert_int_equal(send_number(channel, 9, 0), DET_ERR_TIMEOUT);
-    channel_look(channel, &counts);
+    channel_check(channel, &counts);
     assert_int_equal(counts.outbound, 3);
     assert_int_equal(counts.pending, 5);
 
@@ -126,13 +126,13 @@ static void test_what_is_sent_is_pending_until_it_is_acknowledged(void **state)
     acknowledge(channel, "1 2 3 4 5");
     assert_int_equal(channel_drain(channel), 3);
     acknowledge(channel, "6 7 8");
-    channel_look(channel, &counts);
+    channel_check(channel, &counts);
     assert_int_equal(counts.acknowledged, 8);
     assert_int_equal(counts.pending + counts.outbound, 0);
     channel_close(channel);
 }
 
-static void test_after_a_failure_they_go_one_by_one_and_then_faster(void **state)
+static void test_batches_grow_again_after_a_failure(void **state)
 {
     struct channel *channel = NULL;
     struct channel_message *list[CHANNEL_BATCH_MAX];
@@ -158,14 +158,14 @@ static void test_after_a_failure_they_go_one_by_one_and_then_faster(void **state
     channel_unpeek(list, count);
     acknowledge(channel, "5 6");
     acknowledge(channel, "7 8");
-    channel_look(channel, &counts);
+    channel_check(channel, &counts);
     assert_int_equal(counts.acknowledged, 7);
     assert_int_equal(counts.dropped, 1);
     assert_string_equal(counts.dropped_because, "status 422");
     channel_close(channel);
 }
 
-static void test_what_is_pushed_together_has_a_size(void **state)
+static void test_push_batch_size_is_limited(void **state)
 {
     struct channel_message *list[CHANNEL_BATCH_MAX];
     struct channel *channel = open_small();
@@ -203,7 +203,7 @@ static void test_a_full_inbound_queue_stops_the_pull_and_drops_nothing(void **st
     }
     assert_int_equal(receive_number(channel), 4);
     assert_true(channel_wants_more(channel));
-    channel_look(channel, &counts);
+    channel_check(channel, &counts);
     assert_int_equal(counts.inbound, 2);
     assert_int_equal(counts.delivered, 6);
     channel_close(channel);
@@ -229,7 +229,7 @@ static int all_of_it(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void test_memory_may_end(void **state)
+static void test_every_failed_allocation_is_survived(void **state)
 {
     (void)state;
     det_test_each_failure(all_of_it, NULL);
@@ -279,12 +279,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_message_is_a_copy_within_limits),
-        cmocka_unit_test(test_what_is_sent_is_pending_until_it_is_acknowledged),
-        cmocka_unit_test(test_after_a_failure_they_go_one_by_one_and_then_faster),
-        cmocka_unit_test(test_what_is_pushed_together_has_a_size),
+        cmocka_unit_test(test_sent_message_is_pending_until_acknowledged),
+        cmocka_unit_test(test_batches_grow_again_after_a_failure),
+        cmocka_unit_test(test_push_batch_size_is_limited),
         cmocka_unit_test(test_a_full_inbound_queue_stops_the_pull_and_drops_nothing),
         cmocka_unit_test(test_workers_of_modules_send_and_receive_by_the_public_calls),
-        cmocka_unit_test(test_memory_may_end),
+        cmocka_unit_test(test_every_failed_allocation_is_survived),
         cmocka_unit_test(test_threads_lose_nothing),
     };
 

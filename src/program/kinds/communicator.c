@@ -3,8 +3,8 @@
 
 /* communicator.c - the decisions of the communicator.
  *
- * It never gives up: delays grow after each failed attempt, or follow the relay's request, and the
- * transport is reset now and then. */
+ * It retries for ever: delays grow after each failed attempt, or follow the relay's request, and
+ * the transport is reset periodically. */
 #include "kinds/communicator.h"
 
 #include <string.h>
@@ -137,15 +137,14 @@ static int communicator_do_reset_transport(
     return communicator_reset(context, deps, desired);
 }
 
-/* What is known about another relay, or with another token, does not count: a config that was put
- * right is tried at once. */
+/* Observations of another relay or token do not count: a corrected config is tried at once. */
 static int communicator_collect(
     struct det_worker_context *context, struct communicator_deps *deps,
     const struct communicator_desired *desired, struct communicator_observed *observed)
 {
     struct channel_counts counts;
 
-    channel_look(deps->channel, &counts);
+    channel_check(deps->channel, &counts);
     *observed = (struct communicator_observed){ 0 };
     det_worker_lock(context);
     if (det_record_equal(communicator_desired_record(), &deps->served, desired))

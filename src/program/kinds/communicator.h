@@ -32,9 +32,9 @@ struct communicator_deps {
     struct communicator_defaults defaults;
     struct channel *channel;
     struct relay *relay; /* of the running action; NULL: not needed yet */
-    /* These are touched between det_worker_lock() and det_worker_unlock(). */
+    /* Accessed between det_worker_lock() and det_worker_unlock(). */
     bool is_busy;                       /* an action is running, possibly an abandoned one */
-    struct communicator_desired served; /* what the rest is about */
+    struct communicator_desired served; /* the config of the rest */
     struct communicator_observed observed;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* communicator_bench_test.h - a communicator that is driven by hand: the relay is real HTTP, the
+/* communicator_bench_test.h - a manually driven communicator: the relay is real HTTP, the
  * clocks are virtual, so that an outage of hours takes no time. The supervisor is left out. */
 #ifndef DET_KINDS_COMMUNICATOR_BENCH_TEST_H
 #define DET_KINDS_COMMUNICATOR_BENCH_TEST_H
@@ -102,7 +102,7 @@ static const char *bench_reason(struct det_reason *reason, const char *format, .
     return reason->text;
 }
 
-/* The worker alone: as if it had begun anew. */
+/* Restarts the worker alone. */
 static void bench_begin(struct bench *bench)
 {
     bench->deps = (struct communicator_deps){ 0 };
@@ -201,8 +201,8 @@ static void bench_seconds(struct bench *bench, unsigned count)
         bench_second(bench);
 }
 
-/* What is observed now. */
-static const struct communicator_observed *bench_look(struct bench *bench)
+/* Returns the current observation. */
+static const struct communicator_observed *bench_check(struct bench *bench)
 {
     assert_int_equal(
         communicator_kind.collect(&bench->context, &bench->deps, &bench->desired, &bench->observed),

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* communicator_calls.c - what the actions of the communicator do: one attempt each. */
+/* communicator_calls.c - the actions of the communicator: one attempt each. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "kinds/communicator.h"
 #include "kinds/relay_token.h"
@@ -32,7 +33,7 @@ static det_time now_of(const struct attempt *attempt)
     return det_world_now(attempt->context->world, DET_CLOCK_MONOTONIC);
 }
 
-/* Takes the relay for this action, and forgets what was about another config. */
+/* Acquires the relay for this action, and discards the state of another config. */
 static int begin_attempt(
     struct attempt *attempt, struct det_worker_context *context, struct communicator_deps *deps,
     const struct communicator_desired *desired)
@@ -64,6 +65,7 @@ static int begin_attempt(
 static void end_attempt(struct attempt *attempt)
 {
     det_worker_lock(attempt->context);
+    det_assert(attempt->deps->is_busy);
     attempt->deps->is_busy = false;
     det_worker_unlock(attempt->context);
 }
@@ -88,14 +90,15 @@ static void note_success(struct attempt *attempt)
     show_errors(attempt);
 }
 
-/* What the relay does is observed, and next() decides how long to wait: an action that failed would
- * be held back by the supervisor as well, which knows nothing of Retry-After. Being cancelled, or
- * having no memory, is not the relay's doing. */
+/* A failure of the relay is observed, and next() decides the delay: the supervisor would delay a
+ * failed action as well, without regard to Retry-After. Cancellation and lack of memory are not
+ * failures of the relay. */
 static int note_failure(struct attempt *attempt, int r)
 {
     struct communicator_observed *observed = &attempt->deps->observed;
     const struct relay_failure *failure = &attempt->failure;
 
+    det_assert(r < 0 && failure->class < RELAY_CLASSES);
     if (r == DET_ERR_CANCELLED || r == DET_ERR_NO_MEMORY)
         return det_worker_fail(attempt->context, r, "%s", failure->text);
     det_worker_lock(attempt->context);
@@ -200,9 +203,10 @@ static void note_useless(struct attempt *attempt, const struct relay_pulled *pul
 {
     char because[CHANNEL_REASON_MAX + 1];
 
+    det_assert(pulled->useless > 0 && pulled->useless <= pulled->count);
     snprintf(
-        because, sizeof because, "pull: %u of %u message%s %s none, or too large", pulled->useless,
-        pulled->count, det_plural(pulled->count), det_is_or_are(pulled->useless));
+        because, sizeof because, "pull: %u of %u message%s %s invalid or too large",
+        pulled->useless, pulled->count, det_plural(pulled->count), det_is_or_are(pulled->useless));
     channel_refuse(attempt->deps->channel, pulled->useless, because);
     det_worker_count(attempt->context, "messages_dropped", pulled->useless);
 }
@@ -232,7 +236,7 @@ static int pull_messages(struct attempt *attempt)
     return 0;
 }
 
-/* What the relay says to these messages. 0: they are gone, or will be tried one by one. */
+/* Pushes these messages. 0: they are removed, or will be pushed one by one. */
 static int push_list(struct attempt *attempt, struct channel_message *const *list, uint32_t count)
 {
     static const char *const names[4] = { "push_ops", "push_success", "push_failures",
@@ -242,6 +246,7 @@ static int push_list(struct attempt *attempt, struct channel_message *const *lis
     size_t bytes = 0;
     int r;
 
+    det_assert(count > 0 && count <= CHANNEL_BATCH_MAX);
     r = relay_push(deps->relay, &attempt->call, list, count, &bytes, &attempt->failure);
     r = count_call(attempt, since, r, names);
     if (r == 0) {
@@ -261,7 +266,7 @@ static int push_list(struct attempt *attempt, struct channel_message *const *lis
     return 0;
 }
 
-/* What was sent meanwhile goes along. */
+/* Includes messages that were sent meanwhile. */
 static int push_messages(struct attempt *attempt)
 {
     struct communicator_deps *deps = attempt->deps;
@@ -333,7 +338,7 @@ int communicator_reset(
     if (deps->relay)
         r = relay_reset(deps->relay);
     if (r < 0) {
-        r = det_worker_fail(context, r, "there is no memory for a transport");
+        r = det_worker_fail(context, r, "transport: out of memory");
     } else {
         det_worker_lock(context);
         deps->observed.reset_for = deps->observed.consecutive_errors;

@@ -5,14 +5,14 @@
  * what arrives, what is tried when, and that nothing is lost. */
 #include "kinds/communicator_bench_test.h"
 
-static void test_it_logs_in_pulls_and_pushes(void **state)
+static void test_communicator_logs_in_pulls_and_pushes(void **state)
 {
     struct channel_message *message;
     struct bench bench;
 
     (void)state;
     bench_open(&bench);
-    assert_string_equal(bench_look(&bench)->uuid, "u-0");
+    assert_string_equal(bench_check(&bench)->uuid, "u-0");
     for (int i = 0; i < 3; i++)
         assert_int_equal(relay_mock_queue(bench.mock, &(struct det_message){ .content = "in" }), 0);
     bench_send(&bench, "a");
@@ -27,7 +27,7 @@ static void test_it_logs_in_pulls_and_pushes(void **state)
         assert_string_equal(message->text.content, "in");
         channel_message_close(message);
     }
-    bench_look(&bench);
+    bench_check(&bench);
     assert_true(bench.observed.has_token);
     assert_string_equal(bench.observed.uuid, "11111111-2222-3333-4444-555555555555");
     assert_string_equal(bench.observed.name, "mock");
@@ -45,7 +45,7 @@ static void test_it_logs_in_pulls_and_pushes(void **state)
     bench_close(&bench);
 }
 
-/* What is observed is the same while nothing happens: so nothing is recorded. */
+/* The observation is unchanged while nothing happens, so nothing is recorded. */
 static void test_an_idle_sync_changes_nothing(void **state)
 {
     struct communicator_observed before;
@@ -54,9 +54,9 @@ static void test_an_idle_sync_changes_nothing(void **state)
     (void)state;
     bench_open(&bench);
     bench_seconds(&bench, 3);
-    before = *bench_look(&bench);
+    before = *bench_check(&bench);
     bench_seconds(&bench, 10);
-    assert_true(det_record_equal(communicator_observed_record(), &before, bench_look(&bench)));
+    assert_true(det_record_equal(communicator_observed_record(), &before, bench_check(&bench)));
     assert_int_equal(relay_mock_count(bench.mock, RELAY_MOCK_CONNECTIONS), 1);
     bench_close(&bench);
 }
@@ -86,7 +86,7 @@ static void test_an_outage_is_tried_at_exact_times(void **state)
     }
     assert_int_equal(found, sizeof expected / sizeof expected[0]);
     assert_int_equal(bench.state, COMMUNICATOR_DEGRADED);
-    assert_int_equal(bench_look(&bench)->consecutive_errors, 16);
+    assert_int_equal(bench_check(&bench)->consecutive_errors, 16);
     assert_int_equal(bench.observed.last_error, RELAY_NETWORK);
     assert_int_equal(bench.observed.resets, 3);
     assert_int_equal(bench.actions[COMMUNICATOR_RESET_TRANSPORT], 3);
@@ -95,7 +95,7 @@ static void test_an_outage_is_tried_at_exact_times(void **state)
     bench_close(&bench);
 }
 
-static void test_nothing_is_lost_over_an_outage(void **state)
+static void test_outage_loses_no_message(void **state)
 {
     struct bench bench;
     det_time began;
@@ -115,9 +115,9 @@ static void test_nothing_is_lost_over_an_outage(void **state)
     }
     assert_int_equal(bench.state, COMMUNICATOR_DEGRADED);
     /* From the first error of the outage, not from the fifth. */
-    assert_in_range(bench_look(&bench)->degraded_since, began, began + 2 * DET_SECOND);
+    assert_in_range(bench_check(&bench)->degraded_since, began, began + 2 * DET_SECOND);
     assert_int_equal(bench.observed.pending + bench.observed.outbound, 20);
-    /* The worker begins anew in the middle of it. */
+    /* The worker restarts in the middle of it. */
     bench_end(&bench);
     bench_begin(&bench);
     bench_seconds(&bench, 10);
@@ -128,7 +128,7 @@ static void test_nothing_is_lost_over_an_outage(void **state)
     assert_string_equal(
         bench_pushed(&bench),
         "a m0 m1 m2 m3 m4 m5 m6 m7 m8 m9 m10 m11 m12 m13 m14 m15 m16 m17 m18 m19");
-    assert_int_equal(bench_look(&bench)->consecutive_errors, 0);
+    assert_int_equal(bench_check(&bench)->consecutive_errors, 0);
     assert_int_equal(bench.observed.pending + bench.observed.outbound, 0);
     assert_int_equal(bench.observed.degraded_since, 0);
     assert_int_equal(bench.observed.last_error, RELAY_NONE);
@@ -136,7 +136,7 @@ static void test_nothing_is_lost_over_an_outage(void **state)
 }
 
 /* From degraded back, without a new login. */
-static void test_a_relay_that_is_well_again_is_synced_with(void **state)
+static void test_sync_resumes_when_the_relay_recovers(void **state)
 {
     struct bench bench;
 
@@ -168,19 +168,19 @@ static void test_a_failed_push_keeps_what_was_drained(void **state)
     bench_send(&bench, "b");
     bench_send(&bench, "c");
     bench_second(&bench);
-    assert_string_equal(bench_look(&bench)->last_error_text, "push: server_error, status 500");
+    assert_string_equal(bench_check(&bench)->last_error_text, "push: server_error, status 500");
     assert_int_equal(bench.observed.pending, 3);
     bench_end(&bench);
     bench_begin(&bench);
     bench_seconds(&bench, 10);
     assert_string_equal(bench_pushed(&bench), "a b c");
-    assert_int_equal(bench_look(&bench)->pending, 0);
+    assert_int_equal(bench_check(&bench)->pending, 0);
     assert_int_equal(metric_of(&bench, "push_failures")->total, 2);
     bench_close(&bench);
 }
 
 /* If the relay has got it but its answer is lost, it gets it again: at least once. */
-static void test_a_lost_answer_is_a_second_push(void **state)
+static void test_lost_answer_repeats_the_push(void **state)
 {
     struct bench bench;
 
@@ -191,11 +191,11 @@ static void test_a_lost_answer_is_a_second_push(void **state)
     bench_send(&bench, "a");
     bench_seconds(&bench, 5);
     assert_string_equal(bench_pushed(&bench), "a a a");
-    assert_int_equal(bench_look(&bench)->messages_pushed, 1);
+    assert_int_equal(bench_check(&bench)->messages_pushed, 1);
     bench_close(&bench);
 }
 
-static void test_a_poisonous_message_does_not_hold_up_the_others(void **state)
+static void test_poisoned_message_does_not_block_the_others(void **state)
 {
     struct bench bench;
 
@@ -211,7 +211,7 @@ static void test_a_poisonous_message_does_not_hold_up_the_others(void **state)
     bench_second(&bench);
     assert_int_equal(bench.result, 0);
     assert_string_equal(bench_pushed(&bench), "a b c");
-    assert_int_equal(bench_look(&bench)->messages_dropped, 2);
+    assert_int_equal(bench_check(&bench)->messages_dropped, 2);
     assert_string_equal(bench.observed.dropped_because, "push: unknown, status 422");
     assert_int_equal(bench.observed.messages_pushed, 3);
     assert_int_equal(bench.observed.consecutive_errors, 0);
@@ -219,7 +219,7 @@ static void test_a_poisonous_message_does_not_hold_up_the_others(void **state)
     bench_close(&bench);
 }
 
-static void test_what_is_no_message_is_told(void **state)
+static void test_malformed_message_is_reported(void **state)
 {
     struct bench bench;
 
@@ -231,14 +231,14 @@ static void test_what_is_no_message_is_told(void **state)
                                    .body = "{\"messages\":[{\"content\":\"a\"},7]}" },
         1);
     bench_seconds(&bench, 2);
-    assert_int_equal(bench_look(&bench)->messages_pulled, 1);
+    assert_int_equal(bench_check(&bench)->messages_pulled, 1);
     assert_int_equal(bench.observed.messages_dropped, 1);
     assert_string_equal(
-        bench.observed.dropped_because, "pull: 1 of 2 messages is none, or too large");
+        bench.observed.dropped_because, "pull: 1 of 2 messages is invalid or too large");
     bench_close(&bench);
 }
 
-/* What says nothing about the message is no reason to drop it. */
+/* A failure unrelated to the message is no reason to drop it. */
 static void test_no_other_status_drops_a_message(void **state)
 {
     static const int statuses[] = { 401, 403, 404, 405, 408, 429, 500, 503, 302 };
@@ -251,14 +251,14 @@ static void test_no_other_status_drops_a_message(void **state)
     for (size_t i = 0; i < sizeof statuses / sizeof statuses[0]; i++) {
         bench_fault(&bench, RELAY_MOCK_PUSH, (struct relay_mock_fault){ .status = statuses[i] }, 1);
         bench_seconds(&bench, 400);
-        assert_int_equal(bench_look(&bench)->messages_dropped, 0);
+        assert_int_equal(bench_check(&bench)->messages_dropped, 0);
         assert_int_equal(bench.observed.pending, 0);
         bench_send(&bench, "a");
     }
     bench_close(&bench);
 }
 
-static void test_a_full_inbound_queue_is_not_pulled_into(void **state)
+static void test_full_inbound_queue_pauses_the_pull(void **state)
 {
     struct channel_message *message;
     struct bench bench;
@@ -275,13 +275,13 @@ static void test_a_full_inbound_queue_is_not_pulled_into(void **state)
             relay_mock_queue(bench.mock, &(struct det_message){ .content = content }), 0);
     }
     bench_seconds(&bench, 4);
-    assert_int_equal(bench_look(&bench)->inbound, 6);
+    assert_int_equal(bench_check(&bench)->inbound, 6);
     assert_true(bench.observed.is_inbound_full);
     pulls = relay_mock_count(bench.mock, RELAY_MOCK_PULLS);
     bench_send(&bench, "a");
     bench_seconds(&bench, 10);
     assert_int_equal(relay_mock_count(bench.mock, RELAY_MOCK_PULLS), pulls);
-    /* What is to be pushed goes on. */
+    /* Pushing continues. */
     assert_string_equal(bench_pushed(&bench), "a");
     for (int i = 0; i < 12; i++) {
         assert_int_equal(channel_receive(bench.channel, 0, &message), 0);
@@ -289,7 +289,7 @@ static void test_a_full_inbound_queue_is_not_pulled_into(void **state)
         channel_message_close(message);
         bench_second(&bench);
     }
-    assert_int_equal(bench_look(&bench)->messages_pulled, 12);
+    assert_int_equal(bench_check(&bench)->messages_pulled, 12);
     bench_close(&bench);
 }
 
@@ -303,11 +303,11 @@ static void test_a_refused_token_and_an_old_one_are_replaced(void **state)
     relay_mock_expire(bench.mock);
     relay_mock_set_uuid(bench.mock, "u-2");
     bench_second(&bench);
-    assert_false(bench_look(&bench)->has_token);
+    assert_false(bench_check(&bench)->has_token);
     assert_int_equal(bench.observed.last_error, RELAY_INVALID_TOKEN);
     bench_seconds(&bench, 2);
     assert_int_equal(bench.state, COMMUNICATOR_SYNCING);
-    assert_string_equal(bench_look(&bench)->uuid, "u-2");
+    assert_string_equal(bench_check(&bench)->uuid, "u-2");
     assert_int_equal(bench.observed.consecutive_errors, 0);
     assert_int_equal(metric_of(&bench, "auth_failures_total")->total, 1);
 
@@ -319,7 +319,7 @@ static void test_a_refused_token_and_an_old_one_are_replaced(void **state)
     bench_seconds(&bench, 2);
     assert_int_equal(relay_mock_count(bench.mock, RELAY_MOCK_LOGINS), 3);
     assert_int_equal(bench.state, COMMUNICATOR_SYNCING);
-    assert_string_equal(bench_look(&bench)->uuid, "u-3");
+    assert_string_equal(bench_check(&bench)->uuid, "u-3");
     bench_close(&bench);
 }
 
@@ -338,11 +338,11 @@ static void test_a_wrong_secret_is_tried_once_a_minute(void **state)
     snprintf(bench.desired.auth_token, sizeof bench.desired.auth_token, SECRET);
     bench_seconds(&bench, 2);
     assert_int_equal(bench.state, COMMUNICATOR_SYNCING);
-    assert_int_equal(bench_look(&bench)->consecutive_errors, 0);
+    assert_int_equal(bench_check(&bench)->consecutive_errors, 0);
     bench_close(&bench);
 }
 
-static void test_retry_after_is_kept_to(void **state)
+static void test_retry_after_is_respected(void **state)
 {
     struct bench bench;
     uint64_t pulls;
@@ -354,18 +354,18 @@ static void test_retry_after_is_kept_to(void **state)
         &bench, RELAY_MOCK_PULL,
         (struct relay_mock_fault){ .status = 429, .headers = "Retry-After: 7\r\n" }, 1);
     bench_second(&bench);
-    assert_int_equal(bench_look(&bench)->retry_after_ms, 7000);
+    assert_int_equal(bench_check(&bench)->retry_after_ms, 7000);
     assert_int_equal(bench.observed.last_error, RELAY_RATE_LIMIT);
     pulls = relay_mock_count(bench.mock, RELAY_MOCK_PULLS);
     bench_seconds(&bench, 6);
     assert_int_equal(relay_mock_count(bench.mock, RELAY_MOCK_PULLS), pulls);
     bench_second(&bench);
     assert_int_equal(relay_mock_count(bench.mock, RELAY_MOCK_PULLS), pulls + 1);
-    assert_int_equal(bench_look(&bench)->consecutive_errors, 0);
+    assert_int_equal(bench_check(&bench)->consecutive_errors, 0);
     bench_close(&bench);
 }
 
-static void test_being_cancelled_is_nobodys_error(void **state)
+static void test_cancelled_sync_is_not_an_error(void **state)
 {
     struct bench bench;
 
@@ -376,7 +376,7 @@ static void test_being_cancelled_is_nobodys_error(void **state)
     bench.is_cancelled = true;
     bench_second(&bench);
     assert_int_equal(bench.result, DET_ERR_CANCELLED);
-    assert_int_equal(bench_look(&bench)->consecutive_errors, 0);
+    assert_int_equal(bench_check(&bench)->consecutive_errors, 0);
     bench.is_cancelled = false;
     bench_second(&bench);
     assert_int_equal(bench.result, 0);
@@ -384,7 +384,7 @@ static void test_being_cancelled_is_nobodys_error(void **state)
     bench_close(&bench);
 }
 
-/* One that was given up may still be at it. */
+/* An abandoned attempt may still run. */
 static void test_one_call_at_a_time(void **state)
 {
     struct bench bench;
@@ -401,7 +401,7 @@ static void test_one_call_at_a_time(void **state)
     bench_close(&bench);
 }
 
-static void test_without_a_channel_it_is_not_made(void **state)
+static void test_open_needs_a_channel(void **state)
 {
     struct communicator_deps deps = { 0 };
     struct bench bench;
@@ -420,23 +420,23 @@ static void test_without_a_channel_it_is_not_made(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_it_logs_in_pulls_and_pushes),
+        cmocka_unit_test(test_communicator_logs_in_pulls_and_pushes),
         cmocka_unit_test(test_an_idle_sync_changes_nothing),
         cmocka_unit_test(test_an_outage_is_tried_at_exact_times),
-        cmocka_unit_test(test_nothing_is_lost_over_an_outage),
-        cmocka_unit_test(test_a_relay_that_is_well_again_is_synced_with),
+        cmocka_unit_test(test_outage_loses_no_message),
+        cmocka_unit_test(test_sync_resumes_when_the_relay_recovers),
         cmocka_unit_test(test_a_failed_push_keeps_what_was_drained),
-        cmocka_unit_test(test_a_lost_answer_is_a_second_push),
-        cmocka_unit_test(test_a_poisonous_message_does_not_hold_up_the_others),
-        cmocka_unit_test(test_what_is_no_message_is_told),
+        cmocka_unit_test(test_lost_answer_repeats_the_push),
+        cmocka_unit_test(test_poisoned_message_does_not_block_the_others),
+        cmocka_unit_test(test_malformed_message_is_reported),
         cmocka_unit_test(test_no_other_status_drops_a_message),
-        cmocka_unit_test(test_a_full_inbound_queue_is_not_pulled_into),
+        cmocka_unit_test(test_full_inbound_queue_pauses_the_pull),
         cmocka_unit_test(test_a_refused_token_and_an_old_one_are_replaced),
         cmocka_unit_test(test_a_wrong_secret_is_tried_once_a_minute),
-        cmocka_unit_test(test_retry_after_is_kept_to),
-        cmocka_unit_test(test_being_cancelled_is_nobodys_error),
+        cmocka_unit_test(test_retry_after_is_respected),
+        cmocka_unit_test(test_cancelled_sync_is_not_an_error),
         cmocka_unit_test(test_one_call_at_a_time),
-        cmocka_unit_test(test_without_a_channel_it_is_not_made),
+        cmocka_unit_test(test_open_needs_a_channel),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,7 +97,7 @@ static inline void advance(struct plant *plant, det_time span)
     assert_int_equal(det_sim_advance(plant->sim, span), 0);
 }
 
-static inline const char *look(struct plant *plant)
+static inline const char *inspect(struct plant *plant)
 {
     assert_int_equal(communicator_get(plant->workers, ID, &plant->status, &plant->observed), 0);
     return plant->status.state;

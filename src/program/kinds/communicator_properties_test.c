@@ -28,7 +28,7 @@ static void make_plausible(void *context, void *value)
         observed->token_expiry = 0;
 }
 
-static void it_is_proven(void **state)
+static void communicator_kind_is_proven(void **state)
 {
     struct det_worker_prove_options options = { .views = 1000,
                                                 .adjust_config = make_likely,
@@ -49,7 +49,7 @@ static void it_is_proven(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_proven),
+        cmocka_unit_test(communicator_kind_is_proven),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #define SENDS 100
 
 /* A stop does not wait for a relay that does not answer. */
-static void test_a_stop_breaks_off_a_call(void **state)
+static void test_stop_cancels_a_pending_call(void **state)
 {
     struct plant plant;
     det_time begin;
@@ -73,7 +73,7 @@ static void assert_all_have_come(struct plant *plant)
     free(numbers);
 }
 
-static void test_a_relay_that_is_killed_while_others_send_loses_nothing(void **state)
+static void test_relay_killed_during_sends_loses_nothing(void **state)
 {
     struct channel_counts counts;
     struct det_thread *sender;
@@ -99,7 +99,7 @@ static void test_a_relay_that_is_killed_while_others_send_loses_nothing(void **s
                 plant.mock, RELAY_MOCK_PULLS, relay_mock_count(plant.mock, RELAY_MOCK_PULLS) + 1,
                 until_it_hangs()),
             0);
-        channel_look(plant.channel, &counts);
+        channel_check(plant.channel, &counts);
     } while (counts.pending + counts.outbound > 0);
     assert_all_have_come(&plant);
     assert_int_equal(counts.acknowledged, SENDS);
@@ -109,8 +109,8 @@ static void test_a_relay_that_is_killed_while_others_send_loses_nothing(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_stop_breaks_off_a_call),
-        cmocka_unit_test(test_a_relay_that_is_killed_while_others_send_loses_nothing),
+        cmocka_unit_test(test_stop_cancels_a_pending_call),
+        cmocka_unit_test(test_relay_killed_during_sends_loses_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

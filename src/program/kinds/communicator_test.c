@@ -23,7 +23,7 @@ static const char *format_reason(struct det_reason *reason, const char *format, 
 
 static struct det_reason scratch = { .format = format_reason };
 
-/* What it decides in a state. */
+/* Returns its decision in a state. */
 static struct det_next next(
     enum communicator_state state, const struct communicator_observed *observed)
 {
@@ -65,7 +65,7 @@ static struct communicator_observed after(enum relay_class class, uint32_t error
     };
 }
 
-static void test_the_kind_is_one(void **state)
+static void test_communicator_kind_is_valid(void **state)
 {
     struct det_error error = { 0 };
 
@@ -83,7 +83,7 @@ static void test_a_stop_has_priority(void **state)
         assert_int_equal(communicator_kind.states[i].on_stop, COMMUNICATOR_STOPPED);
 }
 
-static void test_it_begins_with_a_login(void **state)
+static void test_communicator_starts_with_a_login(void **state)
 {
     struct communicator_observed nothing = { 0 };
 
@@ -115,7 +115,7 @@ static void test_a_login_that_failed_is_tried_again_after_its_delay(void **state
     expect(COMMUNICATOR_AUTHENTICATING, &observed, DET_NEXT_DO, COMMUNICATOR_AUTHENTICATE);
 }
 
-static void test_the_last_ten_minutes_of_a_token_are_for_a_new_one(void **state)
+static void test_token_is_renewed_in_its_last_ten_minutes(void **state)
 {
     static const struct {
         det_time expiry;
@@ -143,7 +143,7 @@ static void test_the_last_ten_minutes_of_a_token_are_for_a_new_one(void **state)
     }
 }
 
-static void test_four_errors_are_a_disturbance_and_five_an_outage(void **state)
+static void test_fifth_consecutive_error_is_an_outage(void **state)
 {
     (void)state;
     for (uint32_t errors = 0; errors <= 4; errors++) {
@@ -159,7 +159,7 @@ static void test_four_errors_are_a_disturbance_and_five_an_outage(void **state)
 }
 
 /* The way out of an outage. */
-static void test_what_ends_an_outage(void **state)
+static void test_outage_ends_when_a_call_succeeds(void **state)
 {
     struct communicator_observed well = after(RELAY_NONE, 0, 0);
     struct communicator_observed refused = after(RELAY_INVALID_TOKEN, 6, 0);
@@ -203,7 +203,7 @@ static void test_each_attempt_waits_exactly_its_delay(void **state)
     }
 }
 
-static void test_what_the_relay_asks_for_wins(void **state)
+static void test_retry_after_overrides_the_backoff(void **state)
 {
     struct communicator_observed observed = after(RELAY_RATE_LIMIT, 6, 7 * DET_SECOND);
 
@@ -221,7 +221,7 @@ static void test_what_the_relay_asks_for_wins(void **state)
 }
 
 /* At its count, once; then the sync, so that the count moves on. */
-static void test_the_transport_is_made_anew_at_its_counts_and_once(void **state)
+static void test_transport_is_reset_once_at_each_count(void **state)
 {
     static const struct {
         enum relay_class class;
@@ -266,7 +266,7 @@ DET_PRINTF(2, 3) static int refuse(struct det_derive *derive, const char *format
     return DET_ERR_INVALID;
 }
 
-static void test_a_config_is_judged(void **state)
+static void test_invalid_config_is_refused(void **state)
 {
     static const struct {
         struct communicator_desired config;
@@ -314,17 +314,17 @@ static void test_secrets_do_not_show(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_kind_is_one),
+        cmocka_unit_test(test_communicator_kind_is_valid),
         cmocka_unit_test(test_a_stop_has_priority),
-        cmocka_unit_test(test_it_begins_with_a_login),
+        cmocka_unit_test(test_communicator_starts_with_a_login),
         cmocka_unit_test(test_a_login_that_failed_is_tried_again_after_its_delay),
-        cmocka_unit_test(test_the_last_ten_minutes_of_a_token_are_for_a_new_one),
-        cmocka_unit_test(test_four_errors_are_a_disturbance_and_five_an_outage),
-        cmocka_unit_test(test_what_ends_an_outage),
+        cmocka_unit_test(test_token_is_renewed_in_its_last_ten_minutes),
+        cmocka_unit_test(test_fifth_consecutive_error_is_an_outage),
+        cmocka_unit_test(test_outage_ends_when_a_call_succeeds),
         cmocka_unit_test(test_each_attempt_waits_exactly_its_delay),
-        cmocka_unit_test(test_what_the_relay_asks_for_wins),
-        cmocka_unit_test(test_the_transport_is_made_anew_at_its_counts_and_once),
-        cmocka_unit_test(test_a_config_is_judged),
+        cmocka_unit_test(test_retry_after_overrides_the_backoff),
+        cmocka_unit_test(test_transport_is_reset_once_at_each_count),
+        cmocka_unit_test(test_invalid_config_is_refused),
         cmocka_unit_test(test_secrets_do_not_show),
     };
 

@@ -14,7 +14,7 @@ static void assert_all_pushed(struct plant *plant)
         assert_int_equal(strtoul(relay_mock_pushed(plant->mock, i)->text.content, NULL, 10), i);
 }
 
-static void test_it_logs_in_pulls_and_pushes(void **state)
+static void test_communicator_logs_in_pulls_and_pushes(void **state)
 {
     struct channel_message *message;
     struct plant plant;
@@ -26,7 +26,7 @@ static void test_it_logs_in_pulls_and_pushes(void **state)
     send_next(&plant);
     send_next(&plant);
     advance(&plant, 10 * DET_SECOND);
-    assert_string_equal(look(&plant), "syncing");
+    assert_string_equal(inspect(&plant), "syncing");
     assert_int_equal(plant.status.phase, DET_PHASE_RUNNING);
     assert_all_pushed(&plant);
     for (int i = 0; i < 3; i++) {
@@ -40,7 +40,7 @@ static void test_it_logs_in_pulls_and_pushes(void **state)
     plant_close(&plant);
 }
 
-static void test_nothing_is_lost_when_the_relay_is_killed(void **state)
+static void test_killed_relay_loses_no_message(void **state)
 {
     struct plant plant;
 
@@ -54,20 +54,21 @@ static void test_nothing_is_lost_when_the_relay_is_killed(void **state)
             send_next(&plant);
             advance(&plant, 20 * DET_SECOND);
         }
-        assert_string_equal(look(&plant), "degraded");
+        assert_string_equal(inspect(&plant), "degraded");
         assert_int_equal(plant.status.phase, DET_PHASE_DEGRADED);
         assert_int_equal(plant.observed.last_error, RELAY_NETWORK);
         assert_in_range(plant.observed.consecutive_errors, 13, 15);
         assert_true(plant.observed.resets >= 2);
-        /* The second time it begins anew in the middle of it. */
+        /* The second time it restarts in the middle of it. */
         if (round == 1) {
-            assert_int_equal(det_workers_order(plant.workers, ID, DET_WORKER_ORDER_RESTART), 0);
+            assert_int_equal(
+                det_workers_order(plant.workers, ID, DET_WORKER_ORDER_RESTART, NULL), 0);
             advance(&plant, 10 * DET_SECOND);
-            assert_string_equal(look(&plant), "authenticating");
+            assert_string_equal(inspect(&plant), "authenticating");
         }
         assert_int_equal(relay_mock_start(plant.mock), 0);
         advance(&plant, 62 * DET_SECOND);
-        assert_string_equal(look(&plant), "syncing");
+        assert_string_equal(inspect(&plant), "syncing");
         assert_int_equal(plant.observed.consecutive_errors, 0);
     }
     assert_all_pushed(&plant);
@@ -75,7 +76,7 @@ static void test_nothing_is_lost_when_the_relay_is_killed(void **state)
 }
 
 /* The delays of the table, to the second, in the degraded state. */
-static void test_the_delays_are_kept_to(void **state)
+static void test_backoff_delays_match_the_table(void **state)
 {
     struct plant plant;
     det_time last = 0;
@@ -103,11 +104,11 @@ static void test_the_delays_are_kept_to(void **state)
             assert_in_range(now - last, 60 * DET_SECOND - DET_SECOND / 5, 63 * DET_SECOND);
         last = now;
     }
-    look(&plant);
+    inspect(&plant);
     assert_int_equal(plant.observed.consecutive_errors, 12);
     assert_int_equal(plant.observed.resets, 1);
     advance(&plant, 62 * DET_SECOND);
-    assert_string_equal(look(&plant), "syncing");
+    assert_string_equal(inspect(&plant), "syncing");
     plant_close(&plant);
 }
 
@@ -129,11 +130,11 @@ static void test_retry_after_is_not_made_longer_by_the_supervisor(void **state)
     advance(&plant, 4 * DET_SECOND);
     assert_int_equal(relay_mock_count(plant.mock, RELAY_MOCK_PULLS), pulls + 1);
     advance(&plant, 56 * DET_SECOND);
-    assert_string_equal(look(&plant), "syncing");
+    assert_string_equal(inspect(&plant), "syncing");
     plant_close(&plant);
 }
 
-static void test_a_config_that_was_put_right_is_tried_at_once(void **state)
+static void test_corrected_config_is_tried_at_once(void **state)
 {
     struct plant plant;
 
@@ -141,27 +142,27 @@ static void test_a_config_that_was_put_right_is_tried_at_once(void **state)
     plant_open(&plant, false);
     assert_int_equal(apply(&plant, "wrong"), 0);
     advance(&plant, 10 * DET_SECOND);
-    assert_string_equal(look(&plant), "authenticating");
+    assert_string_equal(inspect(&plant), "authenticating");
     assert_int_equal(plant.observed.last_error, RELAY_INVALID_TOKEN);
     assert_non_null(strstr(plant.status.reason, "1 error in a row, the last is invalid_token"));
     assert_int_equal(apply(&plant, SECRET), 0);
     advance(&plant, 5 * DET_SECOND);
-    assert_string_equal(look(&plant), "syncing");
+    assert_string_equal(inspect(&plant), "syncing");
     plant_close(&plant);
 }
 
-static void test_tokens_are_replaced_for_days(void **state)
+static void test_tokens_are_renewed_for_days(void **state)
 {
     struct plant plant;
 
     (void)state;
     plant_open(&plant, false);
     relay_mock_stop(plant.mock);
-    assert_int_equal(det_workers_order(plant.workers, ID, DET_WORKER_ORDER_DISABLE), 0);
+    assert_int_equal(det_workers_order(plant.workers, ID, DET_WORKER_ORDER_DISABLE, NULL), 0);
     assert_int_equal(relay_mock_start(plant.mock), 0);
     advance(&plant, 5 * DET_SECOND);
-    assert_string_equal(look(&plant), "stopped");
-    assert_int_equal(det_workers_order(plant.workers, ID, DET_WORKER_ORDER_ENABLE), 0);
+    assert_string_equal(inspect(&plant), "stopped");
+    assert_int_equal(det_workers_order(plant.workers, ID, DET_WORKER_ORDER_ENABLE, NULL), 0);
     advance(&plant, 5 * DET_SECOND);
     assert_int_equal(relay_mock_count(plant.mock, RELAY_MOCK_LOGINS), 1);
     det_sim_jump_wall(plant.sim, 22 * DET_HOUR + 49 * DET_MINUTE);
@@ -171,7 +172,7 @@ static void test_tokens_are_replaced_for_days(void **state)
     det_sim_jump_wall(plant.sim, DET_MINUTE);
     advance(&plant, 5 * DET_SECOND);
     assert_int_equal(relay_mock_count(plant.mock, RELAY_MOCK_LOGINS), 2);
-    assert_string_equal(look(&plant), "syncing");
+    assert_string_equal(inspect(&plant), "syncing");
     assert_string_equal(plant.observed.uuid, "u-2");
     plant_close(&plant);
 }
@@ -179,12 +180,12 @@ static void test_tokens_are_replaced_for_days(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_it_logs_in_pulls_and_pushes),
-        cmocka_unit_test(test_nothing_is_lost_when_the_relay_is_killed),
-        cmocka_unit_test(test_the_delays_are_kept_to),
+        cmocka_unit_test(test_communicator_logs_in_pulls_and_pushes),
+        cmocka_unit_test(test_killed_relay_loses_no_message),
+        cmocka_unit_test(test_backoff_delays_match_the_table),
         cmocka_unit_test(test_retry_after_is_not_made_longer_by_the_supervisor),
-        cmocka_unit_test(test_a_config_that_was_put_right_is_tried_at_once),
-        cmocka_unit_test(test_tokens_are_replaced_for_days),
+        cmocka_unit_test(test_corrected_config_is_tried_at_once),
+        cmocka_unit_test(test_tokens_are_renewed_for_days),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,7 +44,7 @@ static char *section_of(const char *kind)
     return to ? strndup(from, (size_t)(to - from)) : strdup(from);
 }
 
-/* The rows of the table with that head, up to the first line that is none. */
+/* Returns the rows of the table with that head, up to the first line that is not a row. */
 static char *table_of(const char *section, const char *head)
 {
     const char *from = strstr(section, head), *to = from;
@@ -58,7 +58,7 @@ static char *table_of(const char *section, const char *head)
     return strndup(from, (size_t)(to - from));
 }
 
-/* Whether a row is about the field: its first column has the name in back quotes. */
+/* Returns true if a row is about the field: its first column has the name in back quotes. */
 static bool has_row(const char *table, const char *field)
 {
     char word[80];
@@ -141,7 +141,7 @@ static int be_content(void *user, const struct det_worker_status *status)
     return 0;
 }
 
-/* Simulated files and processes; of the network only loopback, where nobody listens. */
+/* Files and processes are simulated; the network is loopback, without listeners. */
 static void run_example(const char *yaml)
 {
     struct det_workers_options options = { .name = "page", .kinds = det_kinds_all() };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* examplechild.c - a connection that is there as soon as somebody asks for it. */
+/* examplechild.c - a connection that succeeds at once. */
 #include "kinds/kinds.h"
 
 #define WORKER_SPEC "kinds/examplechild.worker"
@@ -17,7 +17,7 @@ struct examplechild_deps {
 static struct examplechild_next examplechild_in_stopped(const struct examplechild_view *view)
 {
     (void)view;
-    return examplechild_goto(EXAMPLECHILD_TRYING_TO_CONNECT, "is to run");
+    return examplechild_goto(EXAMPLECHILD_TRYING_TO_CONNECT, "must run");
 }
 
 static struct examplechild_next examplechild_in_trying_to_connect(
@@ -47,8 +47,8 @@ static struct examplechild_next examplechild_in_disconnected(const struct exampl
 static struct examplechild_next examplechild_in_trying_to_stop(const struct examplechild_view *view)
 {
     if (view->observed->is_connected)
-        return examplechild_do(EXAMPLECHILD_DISCONNECT, "is connected yet");
-    return examplechild_goto(EXAMPLECHILD_STOPPED, "is no longer connected");
+        return examplechild_do(EXAMPLECHILD_DISCONNECT, "still connected");
+    return examplechild_goto(EXAMPLECHILD_STOPPED, "disconnected");
 }
 
 static int set_connected(

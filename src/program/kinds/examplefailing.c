@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* examplefailing.c - a connection that fails max_failures times in each of failure_cycles cycles;
- * it asks to be made anew after restart_after_failures of them, if that is not 0. */
+ * it requests a restart after restart_after_failures of them, if that is not 0. */
 #include "base/text.h"
 #include "kinds/kinds.h"
 
@@ -19,13 +19,13 @@ struct examplefailing_deps {
 #define WORKER_SPEC "kinds/examplefailing.worker"
 #include <detent/worker/define.h>
 
-/* How long it stays connected before the next cycle begins. */
+/* Time that it stays connected before the next cycle. */
 #define CONNECTED_SPAN (2 * DET_SECOND)
 
 static struct examplefailing_next examplefailing_in_stopped(const struct examplefailing_view *view)
 {
     (void)view;
-    return examplefailing_goto(EXAMPLEFAILING_TRYING_TO_CONNECT, "is to run");
+    return examplefailing_goto(EXAMPLEFAILING_TRYING_TO_CONNECT, "must run");
 }
 
 static struct examplefailing_next examplefailing_in_trying_to_connect(
@@ -70,11 +70,11 @@ static struct examplefailing_next examplefailing_in_trying_to_stop(
     const struct examplefailing_view *view)
 {
     if (view->observed->is_connected)
-        return examplefailing_do(EXAMPLEFAILING_DISCONNECT, "is connected yet");
-    return examplefailing_goto(EXAMPLEFAILING_STOPPED, "is no longer connected");
+        return examplefailing_do(EXAMPLEFAILING_DISCONNECT, "still connected");
+    return examplefailing_goto(EXAMPLEFAILING_STOPPED, "disconnected");
 }
 
-/* Whether this attempt succeeds. */
+/* Returns true if this attempt succeeds. */
 static bool try_once(struct examplefailing_deps *deps, const struct examplefailing_desired *desired)
 {
     if (deps->is_connected)

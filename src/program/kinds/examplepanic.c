@@ -17,7 +17,7 @@ struct examplepanic_deps {
 static struct examplepanic_next examplepanic_in_stopped(const struct examplepanic_view *view)
 {
     (void)view;
-    return examplepanic_goto(EXAMPLEPANIC_TRYING_TO_CONNECT, "is to run");
+    return examplepanic_goto(EXAMPLEPANIC_TRYING_TO_CONNECT, "must run");
 }
 
 static struct examplepanic_next examplepanic_in_trying_to_connect(
@@ -40,7 +40,7 @@ static int examplepanic_do_connect(
     const struct examplepanic_desired *desired)
 {
     if (desired->should_panic)
-        det_worker_panic(context, "this cannot be, as configured");
+        det_worker_panic(context, "configured panic");
     det_worker_lock(context);
     deps->is_connected = true;
     det_worker_unlock(context);

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* exampleparent.c - rests for 5 s, runs for 10 s, and so on; its children run while it starts, runs
- * or is degraded, and it is degraded while one of them is not well. */
+ * or is degraded, and it is degraded while one of them is not healthy. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ struct exampleparent_deps {
 #include <detent/worker/define.h>
 
 #define CHILDREN_MAX 100000
-/* Of its own kind of children. Rendered for each child, with DEVICE_ID of its own. */
+/* Config of its children. Rendered for each child, with a separate DEVICE_ID. */
 #define CHILD_KIND   "examplechild"
 #define CHILD_CONFIG "address: \"{{ .IP }}:{{ .PORT }}\"\ndevice: \"{{ .DEVICE_ID }}\"\n"
 
@@ -28,12 +28,12 @@ static bool has_been(const struct exampleparent_view *view, uint32_t seconds)
     return view->all->now - view->all->since >= (det_time)seconds * DET_SECOND;
 }
 
-static const char *say_children(const struct exampleparent_view *view)
+static const char *children_reason(const struct exampleparent_view *view)
 {
     const struct det_children_view *children = view->all->children;
 
     return det_reason(
-        view->all, "%u of %u children are not well",
+        view->all, "%u of %u children are not healthy",
         (unsigned)(children->count - children->healthy), (unsigned)children->count);
 }
 
@@ -48,28 +48,28 @@ static struct exampleparent_next exampleparent_in_trying_to_start(
     const struct exampleparent_view *view)
 {
     if (!view->observed->is_started)
-        return exampleparent_do(EXAMPLEPARENT_START, "is not started");
+        return exampleparent_do(EXAMPLEPARENT_START, "not started yet");
     if (det_children_all_healthy(view->all->children))
-        return exampleparent_goto(EXAMPLEPARENT_RUNNING, "is started, and all children are well");
+        return exampleparent_goto(EXAMPLEPARENT_RUNNING, "started; all children are healthy");
     if (has_been(view, view->desired->start_seconds))
-        return exampleparent_goto(EXAMPLEPARENT_DEGRADED, say_children(view));
-    return exampleparent_hold(say_children(view));
+        return exampleparent_goto(EXAMPLEPARENT_DEGRADED, children_reason(view));
+    return exampleparent_hold(children_reason(view));
 }
 
 static struct exampleparent_next exampleparent_in_running(const struct exampleparent_view *view)
 {
     if (!det_children_all_healthy(view->all->children))
-        return exampleparent_goto(EXAMPLEPARENT_DEGRADED, say_children(view));
+        return exampleparent_goto(EXAMPLEPARENT_DEGRADED, children_reason(view));
     if (has_been(view, view->desired->run_seconds))
         return exampleparent_goto(EXAMPLEPARENT_TRYING_TO_STOP, "has run long enough");
-    return exampleparent_hold("runs, and all children are well");
+    return exampleparent_hold("running; all children are healthy");
 }
 
 static struct exampleparent_next exampleparent_in_degraded(const struct exampleparent_view *view)
 {
     if (det_children_all_healthy(view->all->children))
-        return exampleparent_goto(EXAMPLEPARENT_RUNNING, "all children are well again");
-    return exampleparent_hold(say_children(view));
+        return exampleparent_goto(EXAMPLEPARENT_RUNNING, "all children are healthy again");
+    return exampleparent_hold(children_reason(view));
 }
 
 static struct exampleparent_next exampleparent_in_trying_to_stop(
@@ -79,11 +79,11 @@ static struct exampleparent_next exampleparent_in_trying_to_stop(
 
     if (!det_children_all_stopped(children))
         return exampleparent_hold(det_reason(
-            view->all, "%u of %u children run yet", (unsigned)(children->count - children->stopped),
-            (unsigned)children->count));
+            view->all, "%u of %u children are still running",
+            (unsigned)(children->count - children->stopped), (unsigned)children->count));
     if (view->observed->is_started)
-        return exampleparent_do(EXAMPLEPARENT_STOP, "is not stopped");
-    return exampleparent_goto(EXAMPLEPARENT_STOPPED, "is stopped, and so are all children");
+        return exampleparent_do(EXAMPLEPARENT_STOP, "not stopped yet");
+    return exampleparent_goto(EXAMPLEPARENT_STOPPED, "all children are stopped");
 }
 
 static int set_started(

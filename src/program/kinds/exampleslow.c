@@ -19,7 +19,7 @@ struct exampleslow_deps {
 static struct exampleslow_next exampleslow_in_stopped(const struct exampleslow_view *view)
 {
     (void)view;
-    return exampleslow_goto(EXAMPLESLOW_TRYING_TO_CONNECT, "is to run");
+    return exampleslow_goto(EXAMPLESLOW_TRYING_TO_CONNECT, "must run");
 }
 
 static struct exampleslow_next exampleslow_in_trying_to_connect(const struct exampleslow_view *view)
@@ -27,9 +27,9 @@ static struct exampleslow_next exampleslow_in_trying_to_connect(const struct exa
     if (view->observed->is_connected)
         return exampleslow_goto(EXAMPLESLOW_CONNECTED, "connected");
     return exampleslow_do(
-        EXAMPLESLOW_CONNECT,
-        det_reason(
-            view->all, "not connected; that takes %u s", (unsigned)view->desired->delay_seconds));
+        EXAMPLESLOW_CONNECT, det_reason(
+                                 view->all, "not connected; connecting takes %u s",
+                                 (unsigned)view->desired->delay_seconds));
 }
 
 static struct exampleslow_next exampleslow_in_connected(const struct exampleslow_view *view)
@@ -42,8 +42,8 @@ static struct exampleslow_next exampleslow_in_connected(const struct exampleslow
 static struct exampleslow_next exampleslow_in_trying_to_stop(const struct exampleslow_view *view)
 {
     if (view->observed->is_connected)
-        return exampleslow_do(EXAMPLESLOW_DISCONNECT, "is connected yet");
-    return exampleslow_goto(EXAMPLESLOW_STOPPED, "is no longer connected");
+        return exampleslow_do(EXAMPLESLOW_DISCONNECT, "still connected");
+    return exampleslow_goto(EXAMPLESLOW_STOPPED, "disconnected");
 }
 
 static int set_connected(
@@ -65,7 +65,7 @@ static int exampleslow_do_connect(
     if (desired->delay_seconds > 0) {
         r = det_worker_wait(context, now + (det_time)desired->delay_seconds * DET_SECOND);
         if (r < 0)
-            return det_worker_fail(context, r, "broken off while it waited");
+            return det_worker_fail(context, r, "cancelled during its delay");
     }
     return set_connected(context, deps, true);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -29,7 +30,7 @@ struct file_deps {
 /* Faults to repair, the worst first. */
 enum fault {
     FAULT_NONE,
-    FAULT_NOT_A_FILE, /* ours is not to touch it */
+    FAULT_NOT_A_FILE, /* must not be touched */
     FAULT_SOURCE,     /* the desired content is unknown */
     FAULT_THERE,
     FAULT_MISSING,
@@ -76,7 +77,7 @@ static uint64_t mix_text(uint64_t hash, const char *text)
 }
 
 /* A fingerprint of the desired state, not 0, that fits JSON readers with 63 bits. */
-static uint64_t wish_of(const struct file_desired *desired, const struct file_observed *observed)
+static uint64_t digest_of(const struct file_desired *desired, const struct file_observed *observed)
 {
     uint64_t hash = mix_text(desired->absent, desired->path);
 
@@ -84,7 +85,7 @@ static uint64_t wish_of(const struct file_desired *desired, const struct file_ob
     return mix_text(mix_text(hash, desired->user), desired->group) >> 1 | 1;
 }
 
-static const char *say_fault(const struct file_view *view, enum fault fault)
+static const char *fault_reason(const struct file_view *view, enum fault fault)
 {
     const struct file_observed *seen = view->observed;
 
@@ -96,16 +97,16 @@ static const char *say_fault(const struct file_view *view, enum fault fault)
     case FAULT_SOURCE:
         return det_reason(view->all, "its source cannot be read: %s", seen->source_error);
     case FAULT_THERE:
-        return "it exists, but must not";
+        return "the file exists, but 'absent' is set";
     case FAULT_MISSING:
-        return "it is not there";
+        return "the file does not exist";
     case FAULT_LINK:
         return "it is a symbolic link";
     case FAULT_CONTENT:
         return det_reason(
-            view->all, "its content is another one: %llu byte%s, sha256 %.12s",
+            view->all, "its content differs: %llu byte%s, sha256 %.12s",
             (unsigned long long)seen->size, det_plural(seen->size),
-            *seen->sha256 ? seen->sha256 : "not known");
+            *seen->sha256 ? seen->sha256 : "unknown");
     case FAULT_MODE:
         return det_reason(view->all, "its mode is %s, not %s", seen->mode, view->desired->mode);
     case FAULT_OWNER:
@@ -121,22 +122,22 @@ static bool is_blocked(enum fault fault)
     return fault == FAULT_NOT_A_FILE || fault == FAULT_SOURCE;
 }
 
-/* In the states that mend. */
+/* Decides in the states that repair. */
 static struct file_next mend_file(const struct file_view *view)
 {
     enum fault fault = fault_of(view->desired, view->observed);
 
     if (is_blocked(fault))
-        return file_goto(FILE_BLOCKED, say_fault(view, fault));
+        return file_goto(FILE_BLOCKED, fault_reason(view, fault));
     if (fault == FAULT_NONE)
-        return file_goto(FILE_IN_PLACE, say_fault(view, fault));
-    return file_do(fault == FAULT_THERE ? FILE_REMOVE : FILE_WRITE, say_fault(view, fault));
+        return file_goto(FILE_IN_PLACE, fault_reason(view, fault));
+    return file_do(fault == FAULT_THERE ? FILE_REMOVE : FILE_WRITE, fault_reason(view, fault));
 }
 
 static struct file_next file_in_stopped(const struct file_view *view)
 {
     (void)view;
-    return file_goto(FILE_WRITING, "is to be in place");
+    return file_goto(FILE_WRITING, "must be in place");
 }
 
 static struct file_next file_in_writing(const struct file_view *view)
@@ -144,17 +145,17 @@ static struct file_next file_in_writing(const struct file_view *view)
     return mend_file(view);
 }
 
-/* Another wish is no drift. */
+/* A changed config is not a drift. */
 static struct file_next file_in_in_place(const struct file_view *view)
 {
     enum fault fault = fault_of(view->desired, view->observed);
-    bool is_same_wish = view->observed->settled == wish_of(view->desired, view->observed);
+    bool is_same_request = view->observed->settled == digest_of(view->desired, view->observed);
 
     if (fault == FAULT_NONE)
-        return file_hold(say_fault(view, fault));
+        return file_hold(fault_reason(view, fault));
     if (is_blocked(fault))
-        return file_goto(FILE_BLOCKED, say_fault(view, fault));
-    return file_goto(is_same_wish ? FILE_DRIFTED : FILE_WRITING, say_fault(view, fault));
+        return file_goto(FILE_BLOCKED, fault_reason(view, fault));
+    return file_goto(is_same_request ? FILE_DRIFTED : FILE_WRITING, fault_reason(view, fault));
 }
 
 static struct file_next file_in_drifted(const struct file_view *view)
@@ -167,11 +168,11 @@ static struct file_next file_in_blocked(const struct file_view *view)
     enum fault fault = fault_of(view->desired, view->observed);
 
     if (is_blocked(fault))
-        return file_hold(say_fault(view, fault));
-    return file_goto(FILE_WRITING, say_fault(view, fault));
+        return file_hold(fault_reason(view, fault));
+    return file_goto(FILE_WRITING, fault_reason(view, fault));
 }
 
-static int look_at_source(
+static int inspect_source(
     struct det_worker_context *context, const struct file_desired *desired,
     struct file_observed *observed)
 {
@@ -192,14 +193,14 @@ static int look_at_source(
     return 0;
 }
 
-static int look_at_path(
+static int inspect_path(
     struct det_worker_context *context, const struct file_desired *desired,
     struct file_observed *observed)
 {
     struct file_place place;
     int r;
 
-    r = file_place_look(context->world, context->allocator, desired->path, &place);
+    r = file_place_inspect(context->world, context->allocator, desired->path, &place);
     if (r < 0)
         return r;
     observed->type = place.type;
@@ -219,44 +220,46 @@ static int file_collect(
     struct det_worker_context *context, struct file_deps *deps, const struct file_desired *desired,
     struct file_observed *observed)
 {
-    uint64_t wish;
+    uint64_t digest;
     bool is_good;
     int r;
 
-    r = *desired->source ? look_at_source(context, desired, observed) : 0;
+    r = *desired->source ? inspect_source(context, desired, observed) : 0;
     if (r == 0)
-        r = look_at_path(context, desired, observed);
+        r = inspect_path(context, desired, observed);
     if (r < 0)
-        return det_worker_fail(context, r, "it could not be looked at: %s", det_error_text(r));
-    wish = wish_of(desired, observed);
+        return det_worker_fail(context, r, "it could not be inspected: %s", det_error_text(r));
+    digest = digest_of(desired, observed);
     is_good = fault_of(desired, observed) == FAULT_NONE;
     det_worker_lock(context);
     if (is_good)
-        deps->settled = wish;
-    else if (deps->settled == wish && !deps->is_drifted)
+        deps->settled = digest;
+    else if (deps->settled == digest && !deps->is_drifted)
         deps->drifts++;
     deps->is_drifted = !is_good;
+    det_assert(digest != 0 && (deps->settled != 0 || deps->drifts == 0));
     observed->settled = deps->settled;
     observed->drifts = deps->drifts;
     det_worker_unlock(context);
     return 0;
 }
 
-/* The last look, right before it is changed. */
+/* The last check, right before the change. */
 static int refuse_unless_file(
     struct det_worker_context *context, const struct file_desired *desired)
 {
     struct file_place place;
     int r;
 
-    r = file_place_look(context->world, context->allocator, desired->path, &place);
+    r = file_place_inspect(context->world, context->allocator, desired->path, &place);
     if (r < 0)
         return det_worker_fail(
-            context, r, "%s could not be looked at: %s", desired->path, det_error_text(r));
+            context, r, "%s could not be inspected: %s", desired->path, det_error_text(r));
     if (place.type != FILE_TYPE_FOLDER && place.type != FILE_TYPE_OTHER)
         return 0;
     return det_worker_fail(
-        context, DET_ERR_EXISTS, "%s is no file, and is left alone: move it away", desired->path);
+        context, DET_ERR_EXISTS, "%s is not a file, and stays unchanged: move it away",
+        desired->path);
 }
 
 static int replace_file(
@@ -341,7 +344,7 @@ static int check_path(struct det_derive *derive, const char *field, const char *
 {
     if (*path != '/')
         return derive->refuse(
-            derive, "%s '%s' is relative: write the whole path, from / on", field, path);
+            derive, "%s '%s' is relative: write an absolute path, from / on", field, path);
     if (path[strlen(path) - 1] == '/')
         return derive->refuse(derive, "%s '%s' is a folder: name the file in it", field, path);
     return 0;
@@ -352,15 +355,15 @@ static int check_content(struct det_derive *derive, const struct file_desired *c
     bool has_source = *config->source != '\0';
 
     if (*config->sha256)
-        return derive->refuse(derive, "sha256 is worked out from the content: leave it out");
+        return derive->refuse(derive, "sha256 is computed from the content: remove it");
     if (config->absent && (config->has_content || has_source))
         return derive->refuse(
             derive, "absent is true, but there is a %s: remove one of the two",
             has_source ? "source" : "content");
     if (!config->absent && config->has_content == has_source)
         return derive->refuse(
-            derive, has_source ? "there is a content and a source: remove one of the two"
-                               : "there is no content: add content: or source:, or absent: true");
+            derive, has_source ? "content and source exclude each other: remove one of the two"
+                               : "content is missing: add content: or source:, or absent: true");
     return has_source ? check_path(derive, "source", config->source) : 0;
 }
 
@@ -373,12 +376,13 @@ static int settle_mode(struct det_derive *derive, struct file_desired *desired)
     size = strspn(desired->mode, "01234567");
     if (desired->mode[size] || size < 3)
         return derive->refuse(
-            derive, "mode '%s' is no mode: three or four digits from 0 to 7 in quotes, \"0640\"",
+            derive, "mode '%s' is not a mode: three or four digits from 0 to 7 in quotes, \"0640\"",
             desired->mode);
     if (size == 3) {
         memmove(desired->mode + 1, desired->mode, 4);
         desired->mode[0] = '0';
     }
+    det_assert(strlen(desired->mode) == sizeof MODE - 1);
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* file_place.c - paths of the real world, looked at without following what is at their end. */
+/* file_place.c - inspects paths of the real world without following links. */
 #include "kinds/file_place.h"
 
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "os/os.h"
@@ -26,7 +27,8 @@ static void to_hex(const unsigned char *hash, size_t length, char target[FILE_HA
 {
     static const char digits[] = "0123456789abcdef";
 
-    for (size_t i = 0; i < length && i < 32; i++) {
+    det_assert(2 * length + 1 == FILE_HASH_MAX);
+    for (size_t i = 0; i < length; i++) {
         *target++ = digits[hash[i] >> 4];
         *target++ = digits[hash[i] & 15];
     }
@@ -64,7 +66,7 @@ static int look_simulated(
     return 0;
 }
 
-/* Piece by piece, so that it needs no memory of its size. */
+/* Hashes a file in pieces, so that it needs no memory of its size. */
 static void hash_descriptor(int descriptor, char target[FILE_HASH_MAX])
 {
     unsigned char chunk[4096], hash[EVP_MAX_MD_SIZE];
@@ -104,7 +106,7 @@ static void take_status(const struct stat *status, struct file_place *ret)
     ret->group = status->st_gid;
 }
 
-/* What was looked at before is looked at again by its descriptor: it may be another one by now. */
+/* Inspects the opened file again: the path may lead to another one by now. */
 static int look_real(const char *path, struct file_place *ret)
 {
     struct stat status;
@@ -126,7 +128,7 @@ static int look_real(const char *path, struct file_place *ret)
     return 0;
 }
 
-int file_place_look(
+int file_place_inspect(
     struct det_world *world, const struct det_allocator *allocator, const char *path,
     struct file_place *ret)
 {
@@ -173,12 +175,14 @@ static int make_temporary(
 {
     int descriptor, number = 0;
 
+    det_assert((mode & ~07777U) == 0);
     (void)unlink(path);
     descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (descriptor < 0)
         return det_error_set(
-            reterr, det_real_error(errno), "%s cannot be made (%s): is its folder there, and ours?",
-            path, strerrordesc_np(errno));
+            reterr, det_real_error(errno),
+            "cannot create %s (%s): check that its folder exists and is writable", path,
+            strerrordesc_np(errno));
     if (fchown(descriptor, user, group) < 0 || fchmod(descriptor, mode) < 0) {
         number = errno;
         (void)unlink(path);
@@ -187,7 +191,8 @@ static int make_temporary(
     if (!number)
         return 0;
     return det_error_set(
-        reterr, det_real_error(number), "its owner or mode cannot be set (%s): do we run as root?",
+        reterr, det_real_error(number),
+        "cannot set its owner or mode (%s): changing the owner requires root",
         strerrordesc_np(number));
 }
 

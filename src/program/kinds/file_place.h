@@ -22,17 +22,18 @@ struct file_place {
 
 /* Returns the SHA-256 of the bytes, in hex. */
 void file_hash(const void *data, size_t size, char target[FILE_HASH_MAX]);
-/* What cannot be looked at is nothing at all; but for DET_ERR_NO_MEMORY, DET_ERR_LIMIT: our own
- * process is short of memory or descriptors, which says nothing about what is there. */
-DET_MUST_CHECK int file_place_look(
+/* An unreadable path counts as nothing, except for DET_ERR_NO_MEMORY, DET_ERR_LIMIT: our own
+ * process is short of memory or descriptors, which says nothing about the path. */
+DET_MUST_CHECK int file_place_inspect(
     struct det_world *world, const struct det_allocator *allocator, const char *path,
     struct file_place *ret);
-/* Makes the empty file that det_file_replace() of the path will write into, so that the new one has
- * its mode and its owner (names; "": ours) from its first byte on. What is in its way goes.
- * DET_ERR_NOT_FOUND with the name in `reterr`: there is no such user or group, or no folder. */
+/* Creates the empty file that det_file_replace() of the path will write into, so that the new file
+ * has its mode and its owner (names; "": ours) from its first byte on. Replaces an existing
+ * temporary file. DET_ERR_NOT_FOUND with the name in `reterr`: no such user or group, or no
+ * folder. */
 DET_MUST_CHECK int file_place_prepare(
     struct det_world *world, const struct file_desired *desired, struct det_error *reterr);
-/* Returns the name of a user or group; the number itself if there is none. */
+/* Returns the name of a user or group; its number if it has no name. */
 void file_user_name(uint32_t number, char *target, size_t capacity);
 void file_group_name(uint32_t number, char *target, size_t capacity);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* file_test.c - a file that is as it shall be: in virtual time, and on a real disk. */
+/* file_test.c - a file in its desired state: in virtual time, and on a real disk. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ static int tear_down_folder(void **state)
     return 0;
 }
 
-static void say(struct file_desired *config, const char *path, const char *content)
+static void set_arguments(struct file_desired *config, const char *path, const char *content)
 {
     *config = (struct file_desired){ .has_content = content != NULL };
     if (folder && *path != '/')
@@ -57,46 +57,46 @@ static const struct file_observed *seen_of(const struct bench *bench)
 
 /* derive() */
 
-static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
+static void config_errors_name_the_field_and_a_remedy(void **state)
 {
     static struct file_desired config;
 
     (void)state;
     assert_refused(&file_kind, &config, "path is missing: add the path of the file");
-    say(&config, "/etc/motd", NULL);
-    assert_refused(&file_kind, &config, "there is no content: add content: or source:");
-    say(&config, "/etc/motd", "hello");
+    set_arguments(&config, "/etc/motd", NULL);
+    assert_refused(&file_kind, &config, "content is missing: add content: or source:");
+    set_arguments(&config, "/etc/motd", "hello");
     PUT(config.source, "/etc/issue");
-    assert_refused(&file_kind, &config, "a content and a source: remove one");
-    say(&config, "/etc/motd", "hello");
+    assert_refused(&file_kind, &config, "content and source exclude each other: remove one");
+    set_arguments(&config, "/etc/motd", "hello");
     config.absent = true;
     assert_refused(&file_kind, &config, "absent is true, but there is a content");
-    say(&config, "/etc/motd", NULL);
+    set_arguments(&config, "/etc/motd", NULL);
     PUT(config.source, "issue");
     assert_refused(&file_kind, &config, "source 'issue' is relative");
-    say(&config, "/etc/", "hello");
+    set_arguments(&config, "/etc/", "hello");
     assert_refused(&file_kind, &config, "path '/etc/' is a folder: name the file in it");
-    say(&config, "/etc/motd", "hello");
+    set_arguments(&config, "/etc/motd", "hello");
     PUT(config.mode, "0a8");
-    assert_refused(&file_kind, &config, "mode '0a8' is no mode: three or four digits");
+    assert_refused(&file_kind, &config, "mode '0a8' is not a mode: three or four digits");
     PUT(config.mode, "64");
-    assert_refused(&file_kind, &config, "mode '64' is no mode");
-    say(&config, "/etc/motd", "hello");
+    assert_refused(&file_kind, &config, "mode '64' is not a mode");
+    set_arguments(&config, "/etc/motd", "hello");
     PUT(config.sha256, "00");
-    assert_refused(&file_kind, &config, "sha256 is worked out");
+    assert_refused(&file_kind, &config, "sha256 is computed from the content");
 }
 
-static void what_is_left_out_has_a_default(void **state)
+static void absent_fields_have_defaults(void **state)
 {
     static struct file_desired config;
 
     (void)state;
-    say(&config, "/etc/motd", "");
+    set_arguments(&config, "/etc/motd", "");
     assert_derived(&file_kind, &config);
     assert_string_equal(config.mode, "0644");
     assert_string_equal(
         config.sha256, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    say(&config, "/etc/motd", "");
+    set_arguments(&config, "/etc/motd", "");
     PUT(config.mode, "600");
     assert_derived(&file_kind, &config);
     assert_string_equal(config.mode, "0600");
@@ -108,7 +108,7 @@ static void the_content_is_not_shown(void **state)
     char text[4096];
 
     (void)state;
-    say(&config, "/etc/motd", "hunter2");
+    set_arguments(&config, "/etc/motd", "hunter2");
     (void)det_record_print(file_desired_record(), &config, 0, text, sizeof text);
     assert_null(strstr(text, "hunter2"));
 }
@@ -125,19 +125,19 @@ static void assert_content(struct det_world *world, const char *path, const char
     free(data);
 }
 
-static void a_file_is_written_and_drift_is_mended_and_told(void **state)
+static void file_is_written_and_drift_corrected_and_reported(void **state)
 {
     static struct file_desired desired;
     struct det_world *world = det_sim_world(sim);
     struct bench bench;
 
     (void)state;
-    say(&desired, "/etc/motd", "hello");
+    set_arguments(&desired, "/etc/motd", "hello");
     assert_derived(&file_kind, &desired);
     bench_open(&bench, &file_kind, sim, &desired);
     bench_step(&bench);
     bench_step(&bench);
-    assert_reason(&bench, "it is not there");
+    assert_reason(&bench, "the file does not exist");
     bench_run(&bench, DET_SECOND);
     assert_state(&bench, "in_place");
     assert_content(world, "/etc/motd", "hello");
@@ -149,7 +149,7 @@ static void a_file_is_written_and_drift_is_mended_and_told(void **state)
     assert_int_equal(det_file_replace(world, "/etc/motd", "hallo!", 6), 0);
     bench_step(&bench);
     assert_state(&bench, "drifted");
-    assert_reason(&bench, "its content is another one: 6 bytes, sha256 ");
+    assert_reason(&bench, "its content differs: 6 bytes, sha256 ");
     bench_run(&bench, DET_SECOND);
     assert_state(&bench, "in_place");
     assert_content(world, "/etc/motd", "hello");
@@ -157,7 +157,7 @@ static void a_file_is_written_and_drift_is_mended_and_told(void **state)
     assert_int_equal(det_file_remove(world, "/etc/motd"), 0);
     bench_step(&bench);
     assert_state(&bench, "drifted");
-    assert_reason(&bench, "it is not there");
+    assert_reason(&bench, "the file does not exist");
     bench_run(&bench, DET_SECOND);
     assert_int_equal(seen_of(&bench)->drifts, 2);
     bench_stop(&bench);
@@ -165,23 +165,23 @@ static void a_file_is_written_and_drift_is_mended_and_told(void **state)
     bench_close(&bench);
 }
 
-static void another_wish_is_no_drift(void **state)
+static void changed_config_is_not_drift(void **state)
 {
     static struct file_desired desired;
     struct bench bench;
 
     (void)state;
-    say(&desired, "/etc/motd", "hello");
+    set_arguments(&desired, "/etc/motd", "hello");
     assert_derived(&file_kind, &desired);
     bench_open(&bench, &file_kind, sim, &desired);
     bench_run(&bench, DET_SECOND);
-    say(&desired, "/etc/motd", "bye");
+    set_arguments(&desired, "/etc/motd", "bye");
     assert_derived(&file_kind, &desired);
     bench_step(&bench);
     assert_state(&bench, "writing");
     bench_run(&bench, DET_SECOND);
     assert_content(det_sim_world(sim), "/etc/motd", "bye");
-    say(&desired, "/etc/motd", NULL);
+    set_arguments(&desired, "/etc/motd", NULL);
     desired.absent = true;
     assert_derived(&file_kind, &desired);
     bench_run(&bench, DET_SECOND);
@@ -201,7 +201,7 @@ static void a_copy_follows_its_source(void **state)
     struct bench bench;
 
     (void)state;
-    say(&desired, "/etc/motd", NULL);
+    set_arguments(&desired, "/etc/motd", NULL);
     PUT(desired.source, "/srv/motd");
     assert_derived(&file_kind, &desired);
     bench_open(&bench, &file_kind, sim, &desired);
@@ -220,14 +220,14 @@ static void a_copy_follows_its_source(void **state)
     bench_close(&bench);
 }
 
-static void a_disk_that_fails_is_told_and_tried_again(void **state)
+static void failing_disk_is_reported_and_retried(void **state)
 {
     static struct file_desired desired;
     struct det_sim_disk_faults faults = { .no_space = 1000000 };
     struct bench bench;
 
     (void)state;
-    say(&desired, "/etc/motd", "hello");
+    set_arguments(&desired, "/etc/motd", "hello");
     assert_derived(&file_kind, &desired);
     bench_open(&bench, &file_kind, sim, &desired);
     det_sim_set_disk_faults(sim, &faults);
@@ -241,14 +241,14 @@ static void a_disk_that_fails_is_told_and_tried_again(void **state)
     bench_close(&bench);
 }
 
-static void memory_that_runs_out_leaves_the_file_as_it_was(void **state)
+static void allocation_failure_leaves_the_file_unchanged(void **state)
 {
     static struct file_desired desired;
     struct det_world *world = det_sim_world(sim);
     bool has_failed = true;
 
     (void)state;
-    say(&desired, "/etc/motd", NULL);
+    set_arguments(&desired, "/etc/motd", NULL);
     PUT(desired.source, "/srv/motd");
     assert_derived(&file_kind, &desired);
     assert_int_equal(det_file_replace(world, "/srv/motd", "new", 3), 0);
@@ -272,8 +272,8 @@ static void memory_that_runs_out_leaves_the_file_as_it_was(void **state)
     }
 }
 
-/* A file that is as it shall be has not drifted because we could not read it. */
-static void memory_that_runs_out_is_no_drift(void **state)
+/* An unreadable file in its desired state has not drifted. */
+static void allocation_failure_is_not_reported_as_drift(void **state)
 {
     static struct file_desired desired;
     struct det_world *world = det_sim_world(sim);
@@ -281,7 +281,7 @@ static void memory_that_runs_out_is_no_drift(void **state)
     struct bench bench;
 
     (void)state;
-    say(&desired, "/etc/motd", NULL);
+    set_arguments(&desired, "/etc/motd", NULL);
     PUT(desired.source, "/srv/motd");
     assert_derived(&file_kind, &desired);
     assert_int_equal(det_file_replace(world, "/srv/motd", "new", 3), 0);
@@ -321,7 +321,7 @@ static void a_real_file_has_its_mode(void **state)
     struct bench bench;
 
     (void)state;
-    say(&desired, "secret", "hello");
+    set_arguments(&desired, "secret", "hello");
     PUT(desired.mode, "0600");
     assert_derived(&file_kind, &desired);
     bench_open(&bench, &file_kind, NULL, &desired);
@@ -348,7 +348,7 @@ static void a_link_is_replaced_and_never_followed(void **state)
     (void)state;
     (void)snprintf(target, sizeof target, "%s/target", folder);
     det_test_write_file(target, "kept", 4);
-    say(&desired, "link", "hello");
+    set_arguments(&desired, "link", "hello");
     assert_derived(&file_kind, &desired);
     assert_int_equal(symlink(target, desired.path), 0);
     (void)snprintf(temporary, sizeof temporary, "%s.tmp", desired.path);
@@ -364,7 +364,7 @@ static void a_link_is_replaced_and_never_followed(void **state)
     /* Nor when it is to go. */
     assert_int_equal(unlink(desired.path), 0);
     assert_int_equal(symlink(target, desired.path), 0);
-    say(&desired, "link", NULL);
+    set_arguments(&desired, "link", NULL);
     desired.absent = true;
     assert_derived(&file_kind, &desired);
     bench_settle(&bench);
@@ -373,13 +373,13 @@ static void a_link_is_replaced_and_never_followed(void **state)
     bench_close(&bench);
 }
 
-static void a_folder_is_left_alone(void **state)
+static void folder_at_the_path_is_not_replaced(void **state)
 {
     static struct file_desired desired;
     struct bench bench;
 
     (void)state;
-    say(&desired, "place", "hello");
+    set_arguments(&desired, "place", "hello");
     assert_derived(&file_kind, &desired);
     assert_int_equal(mkdir(desired.path, 0700), 0);
     bench_open(&bench, &file_kind, NULL, &desired);
@@ -402,24 +402,24 @@ static void a_folder_is_left_alone(void **state)
     bench_close(&bench);
 }
 
-static void what_cannot_be_is_told(void **state)
+static void impossible_file_config_is_reported(void **state)
 {
     static struct file_desired desired;
     struct bench bench;
 
     (void)state;
-    say(&desired, "no/such/place", "hello");
+    set_arguments(&desired, "no/such/place", "hello");
     assert_derived(&file_kind, &desired);
     bench_open(&bench, &file_kind, NULL, &desired);
     bench_settle(&bench);
     assert_state(&bench, "writing");
-    assert_non_null(strstr(bench.failure, "is its folder there"));
-    say(&desired, "place", "hello");
+    assert_non_null(strstr(bench.failure, "check that its folder exists"));
+    set_arguments(&desired, "place", "hello");
     PUT(desired.user, "no_such_user");
     assert_derived(&file_kind, &desired);
     bench_settle(&bench);
     assert_string_equal(bench.failure, "there is no user 'no_such_user'");
-    say(&desired, "place", "hello");
+    set_arguments(&desired, "place", "hello");
     PUT(desired.group, "no_such_group");
     assert_derived(&file_kind, &desired);
     bench_settle(&bench);
@@ -429,13 +429,13 @@ static void what_cannot_be_is_told(void **state)
 }
 
 /* Ours, so that it works without being root. */
-static void the_owner_is_looked_at(void **state)
+static void file_owner_is_checked(void **state)
 {
     static struct file_desired desired;
     struct bench bench;
 
     (void)state;
-    say(&desired, "place", "hello");
+    set_arguments(&desired, "place", "hello");
     file_user_name(getuid(), desired.user, sizeof desired.user);
     file_group_name(getgid(), desired.group, sizeof desired.group);
     assert_derived(&file_kind, &desired);
@@ -455,20 +455,20 @@ static void the_owner_is_looked_at(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_wrong_is_told_with_its_field_and_a_remedy),
-        cmocka_unit_test(what_is_left_out_has_a_default),
+        cmocka_unit_test(config_errors_name_the_field_and_a_remedy),
+        cmocka_unit_test(absent_fields_have_defaults),
         cmocka_unit_test(the_content_is_not_shown),
-        IN_SIM(a_file_is_written_and_drift_is_mended_and_told),
-        IN_SIM(another_wish_is_no_drift),
+        IN_SIM(file_is_written_and_drift_corrected_and_reported),
+        IN_SIM(changed_config_is_not_drift),
         IN_SIM(a_copy_follows_its_source),
-        IN_SIM(a_disk_that_fails_is_told_and_tried_again),
-        IN_SIM(memory_that_runs_out_leaves_the_file_as_it_was),
-        IN_SIM(memory_that_runs_out_is_no_drift),
+        IN_SIM(failing_disk_is_reported_and_retried),
+        IN_SIM(allocation_failure_leaves_the_file_unchanged),
+        IN_SIM(allocation_failure_is_not_reported_as_drift),
         ON_DISK(a_real_file_has_its_mode),
         ON_DISK(a_link_is_replaced_and_never_followed),
-        ON_DISK(a_folder_is_left_alone),
-        ON_DISK(what_cannot_be_is_told),
-        ON_DISK(the_owner_is_looked_at),
+        ON_DISK(folder_at_the_path_is_not_replaced),
+        ON_DISK(impossible_file_config_is_reported),
+        ON_DISK(file_owner_is_checked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* helloworld.c - the smallest worker that does all there is to do: it collects, acts and judges. */
+/* helloworld.c - the smallest complete worker: it observes, acts and decides. */
 #include <string.h>
 
 #include "kinds/kinds.h"
@@ -25,7 +25,7 @@ static bool is_sad(const struct helloworld_view *view)
 static struct helloworld_next helloworld_in_stopped(const struct helloworld_view *view)
 {
     (void)view;
-    return helloworld_goto(HELLOWORLD_TRYING_TO_START, "is to run");
+    return helloworld_goto(HELLOWORLD_TRYING_TO_START, "must run");
 }
 
 static struct helloworld_next helloworld_in_trying_to_start(const struct helloworld_view *view)
@@ -39,7 +39,7 @@ static struct helloworld_next helloworld_in_running(const struct helloworld_view
 {
     if (is_sad(view))
         return helloworld_goto(HELLOWORLD_DEGRADED, "the mood is sad");
-    return helloworld_hold("all is well");
+    return helloworld_hold("running");
 }
 
 static struct helloworld_next helloworld_in_degraded(const struct helloworld_view *view)
@@ -62,7 +62,7 @@ static int helloworld_do_say_hello(
     return 0;
 }
 
-/* The first word of the file; "" when there is none. */
+/* Returns the first word of the file; "" if there is none. */
 static void read_mood(struct det_file *file, struct det_world *world, char *target, size_t size)
 {
     int64_t length = det_file_read(world, file, 0, target, size - 1);

@@ -5,6 +5,7 @@
  * with the reason. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "http/client.h"
@@ -16,7 +17,7 @@
 
 struct http_check_deps {
     det_time checked_at; /* monotonic */
-    uint64_t wish;       /* desired state at that time */
+    uint64_t digest;     /* desired state at that time */
     struct http_check_observed seen;
 };
 
@@ -29,7 +30,7 @@ struct http_check_deps {
 /* Margin of the time limit, so that a check ends before it counts as hung. */
 #define MARGIN (200 * DET_MILLISECOND)
 
-/* What is wrong with the last answer. */
+/* Faults of the last answer. */
 enum fault {
     FAULT_NONE,
     FAULT_NO_ANSWER,
@@ -72,7 +73,7 @@ static const char *describe_view(const struct http_check_view *view)
         return det_reason(view->all, "no answer in %u ms: %s", seen->latency_ms, seen->error);
     case FAULT_STATUS:
         return det_reason(
-            view->all, "status %u in %u ms is not wanted", seen->status, seen->latency_ms);
+            view->all, "status %u in %u ms is not expected", seen->status, seen->latency_ms);
     case FAULT_TEXT:
         return det_reason(
             view->all, "status %u in %u ms, but \"%.60s\" is not in its body of %llu byte%s",
@@ -118,7 +119,7 @@ static struct http_check_next http_check_in_degraded(const struct http_check_vie
 }
 
 /* Hash of the members that change the request or the expected answer. */
-static uint64_t wish_of(const struct http_check_desired *desired)
+static uint64_t digest_of(const struct http_check_desired *desired)
 {
     uint64_t hash = det_hash64(desired->url, strlen(desired->url) + 1, desired->tls_insecure);
 
@@ -163,6 +164,7 @@ static int ask_server(
         .user = context,
     };
 
+    det_assert(desired->headers_count <= HTTP_GET_HEADERS);
     for (uint32_t i = 0; i < desired->headers_count; i++)
         options.headers[i] = desired->headers[i];
     return http_get(&options, ret);
@@ -184,12 +186,13 @@ static void take_result(
     seen->tls_days = answer->tls_days;
     memcpy(seen->error, answer->error, sizeof seen->error);
     seen->failures = fault_of(desired, seen) == FAULT_NONE ? 0 : seen->failures + 1;
+    det_assert(seen->failures <= seen->checks);
 }
 
 static bool is_due(
     const struct http_check_deps *deps, const struct http_check_desired *desired, det_time now)
 {
-    return !deps->seen.checks || deps->wish != wish_of(desired) ||
+    return !deps->seen.checks || deps->digest != digest_of(desired) ||
            now - deps->checked_at >= (det_time)desired->every_ms * DET_MILLISECOND;
 }
 
@@ -210,14 +213,15 @@ static int http_check_collect(
         r = ask_server(context, desired, &answer);
     if (r < 0)
         return det_worker_fail(
-            context, r, "not asked: %s",
+            context, r, "no request was sent: %s",
             r == DET_ERR_LIMIT ? HTTP_CLIENT_SHORTAGE_TEXT : det_error_text(r));
     det_worker_lock(context);
     if (asks) {
         deps->checked_at = now;
-        deps->wish = wish_of(desired);
+        deps->digest = digest_of(desired);
         take_result(deps, desired, &answer);
     }
+    det_assert(deps->seen.checks > 0);
     *observed = deps->seen;
     det_worker_unlock(context);
     if (asks) {
@@ -232,7 +236,7 @@ static int http_check_open(struct det_worker_context *context, struct http_check
 {
     (void)deps;
     if (http_client_load() < 0)
-        return det_worker_fail(context, DET_ERR_IO, "libcurl does not start");
+        return det_worker_fail(context, DET_ERR_IO, "libcurl cannot be set up");
     return 0;
 }
 
@@ -255,7 +259,8 @@ static int check_lists(struct det_derive *derive, const struct http_check_desire
         /* The value is not printed: it may be a secret. */
         if (!colon || colon == config->headers[i] || strpbrk(config->headers[i], "\r\n"))
             return derive->refuse(
-                derive, "headers[%u] is no header: one line, such as \"Accept: text/plain\"", i);
+                derive,
+                "headers[%u] is not a header: write one line, such as \"Accept: text/plain\"", i);
     }
     return 0;
 }
@@ -273,7 +278,7 @@ static int check_url(struct det_derive *derive, const struct http_check_desired 
             "into headers");
     if (*config->tls_ca_file && *config->tls_ca_file != '/')
         return derive->refuse(
-            derive, "tls_ca_file '%s' is relative: write the whole path, from / on",
+            derive, "tls_ca_file '%s' is relative: write an absolute path, from / on",
             config->tls_ca_file);
     return 0;
 }

@@ -155,7 +155,7 @@ static const struct http_check_observed *seen_of(const struct bench *bench)
 
 /* derive() and next() */
 
-static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
+static void config_errors_name_the_field_and_a_remedy(void **state)
 {
     static struct http_check_desired config, good;
 
@@ -174,7 +174,8 @@ static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
     config = good;
     config.headers_count = 1;
     PUT(config.headers[0], "Authorization hunter2");
-    assert_refused(&http_check_kind, &config, "headers[0] is no header: one line, such as");
+    assert_refused(
+        &http_check_kind, &config, "headers[0] is not a header: write one line, such as");
     config = good;
     config.every_ms = 500;
     config.timeout_ms = 700;
@@ -192,7 +193,7 @@ static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
     assert_int_equal(config.failures_max, 1);
 }
 
-static void each_fault_has_its_words(void **state)
+static void every_fault_has_its_reason(void **state)
 {
     static struct http_check_desired desired;
     struct http_check_observed seen = { .checks = 1, .status = 204, .latency_ms = 12 };
@@ -214,7 +215,7 @@ static void each_fault_has_its_words(void **state)
     assert_goto(&view, HTTP_CHECK_RUNNING, HTTP_CHECK_DEGRADED);
     assert_goto(&view, HTTP_CHECK_STOPPED, HTTP_CHECK_DEGRADED);
     assert_string_equal(
-        view_ask(&view, HTTP_CHECK_DEGRADED).reason, "status 500 in 12 ms is not wanted");
+        view_ask(&view, HTTP_CHECK_DEGRADED).reason, "status 500 in 12 ms is not expected");
     seen.status = 200;
     PUT(desired.text, "ready");
     assert_string_equal(
@@ -239,7 +240,7 @@ static void each_fault_has_its_words(void **state)
 
 /* With a server. */
 
-static void a_good_answer_is_running(void **state)
+static void valid_http_answer_means_running(void **state)
 {
     static struct http_check_desired desired;
     struct bench bench;
@@ -259,7 +260,7 @@ static void a_good_answer_is_running(void **state)
     bench_close(&bench);
 }
 
-static void it_asks_as_often_as_it_shall(void **state)
+static void http_check_runs_at_its_interval(void **state)
 {
     static struct http_check_desired desired;
     struct bench bench;
@@ -284,7 +285,7 @@ static void it_asks_as_often_as_it_shall(void **state)
     bench_close(&bench);
 }
 
-static void what_does_not_answer_is_told(void **state)
+static void missing_http_answer_is_reported(void **state)
 {
     static struct http_check_desired desired;
     struct bench bench;
@@ -316,7 +317,7 @@ static void what_does_not_answer_is_told(void **state)
     bench_close(&bench);
 }
 
-static void it_comes_back_when_the_server_does(void **state)
+static void http_check_recovers_with_its_server(void **state)
 {
     static struct http_check_desired desired;
     struct bench bench;
@@ -343,10 +344,11 @@ static void it_comes_back_when_the_server_does(void **state)
     bench_close(&bench);
 }
 
-/* What a look comes to in a process of its own that may open so many descriptors more. */
-enum look { LOOK_ANSWERED, LOOK_SHORT, LOOK_DOWN, LOOK_OTHER };
+/* Returns the result of an observation in a separate process that may open this many more
+ * descriptors. */
+enum inspect { LOOK_ANSWERED, LOOK_SHORT, LOOK_DOWN, LOOK_OTHER };
 
-static enum look look_with(const struct http_check_desired *desired, unsigned left)
+static enum inspect look_with(const struct http_check_desired *desired, unsigned left)
 {
     static struct bench bench;
     const struct http_check_observed *seen;
@@ -365,7 +367,7 @@ static enum look look_with(const struct http_check_desired *desired, unsigned le
     return seen->status ? LOOK_ANSWERED : LOOK_DOWN;
 }
 
-static enum look look_apart(const struct http_check_desired *desired, unsigned left)
+static enum inspect look_apart(const struct http_check_desired *desired, unsigned left)
 {
     pid_t child = fork();
     int status = 0;
@@ -375,10 +377,10 @@ static enum look look_apart(const struct http_check_desired *desired, unsigned l
         _exit((int)look_with(desired, left));
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
-    return (enum look)WEXITSTATUS(status);
+    return (enum inspect)WEXITSTATUS(status);
 }
 
-static void a_shortage_of_our_own_is_no_server_that_is_down(void **state)
+static void local_shortage_is_not_reported_as_server_down(void **state)
 {
     static struct http_check_desired desired;
     unsigned times[LOOK_OTHER + 1] = { 0 };
@@ -389,13 +391,13 @@ static void a_shortage_of_our_own_is_no_server_that_is_down(void **state)
         times[look_apart(&desired, left)]++;
     assert_int_equal(times[LOOK_DOWN] + times[LOOK_OTHER], 0);
     assert_in_range(times[LOOK_SHORT], 1, 8);
-    /* With enough of them, nobody there is down. */
+    /* With enough descriptors, every server is up. */
     ask_for(&desired, "/200");
     (void)snprintf(desired.url, sizeof desired.url, "http://127.0.0.1:1/");
     assert_int_equal(look_apart(&desired, 16), LOOK_DOWN);
 }
 
-static void memory_that_runs_out_is_no_answer(void **state)
+static void allocation_failure_is_not_a_failed_check(void **state)
 {
     static struct http_check_desired desired;
     struct det_test_memory memory;
@@ -427,7 +429,7 @@ static void use_tls(struct server *with, const struct certificate *certificate)
         SSL_CTX_use_PrivateKey_file(with->tls, certificate->key_path, SSL_FILETYPE_PEM), 1);
 }
 
-static void a_certificate_is_looked_at(void **state)
+static void certificate_expiry_is_checked(void **state)
 {
     static struct http_check_desired desired;
     char *folder = det_test_folder();
@@ -468,15 +470,15 @@ static void a_certificate_is_looked_at(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_wrong_is_told_with_its_field_and_a_remedy),
-        cmocka_unit_test(each_fault_has_its_words),
-        SERVED(a_good_answer_is_running),
-        SERVED(it_asks_as_often_as_it_shall),
-        SERVED(what_does_not_answer_is_told),
-        SERVED(it_comes_back_when_the_server_does),
-        SERVED(a_shortage_of_our_own_is_no_server_that_is_down),
-        SERVED(memory_that_runs_out_is_no_answer),
-        cmocka_unit_test_teardown(a_certificate_is_looked_at, stop),
+        cmocka_unit_test(config_errors_name_the_field_and_a_remedy),
+        cmocka_unit_test(every_fault_has_its_reason),
+        SERVED(valid_http_answer_means_running),
+        SERVED(http_check_runs_at_its_interval),
+        SERVED(missing_http_answer_is_reported),
+        SERVED(http_check_recovers_with_its_server),
+        SERVED(local_shortage_is_not_reported_as_server_down),
+        SERVED(allocation_failure_is_not_a_failed_check),
+        cmocka_unit_test_teardown(certificate_expiry_is_checked, stop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

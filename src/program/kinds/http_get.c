@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* http_get.c - one GET by a client of its own. Nothing is kept between two of them: a connection
- * that is still there says nothing about the next one. */
+/* http_get.c - one GET with a separate client. Connections are not reused: an open connection says
+ * nothing about the next one. */
 #include "kinds/http_get.h"
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/buffer.h"
 #include "base/text.h"
 #include "http/client.h"
@@ -21,6 +22,7 @@ static int take_body(void *user, const char *data, size_t size)
     struct get *get = user;
     size_t room = HTTP_GET_TEXT_MAX - get->body.size;
 
+    det_assert(get->body.size <= HTTP_GET_TEXT_MAX);
     if (*get->options->text)
         det_buffer_append(&get->body, data, size < room ? size : room);
     return det_buffer_status(&get->body);

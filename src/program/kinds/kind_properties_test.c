@@ -92,8 +92,7 @@ static void (*adjust_of(const struct det_worker_kind *kind))(void *context, void
     return NULL;
 }
 
-/* Those whose derive() refuses what chance makes are proven in x_prove_test.c, with likely configs.
- */
+/* Kinds whose derive() refuses random configs are proven in x_prove_test.c, with likely configs. */
 static bool has_its_own_suite(const char *name)
 {
     static const char *const names[] = { "communicator" };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* kinds_test.c - the kinds of the list: each is one, and each state answers what it shall. */
+/* kinds_test.c - the kinds of the list: each is valid, and each state decides as it must. */
 #include "kinds/kinds_test.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@
 #define WORKER_SPEC "kinds/noop.worker"
 #include <detent/worker/declare.h>
 
-static void every_kind_of_the_list_is_one_and_has_a_summary(void **state)
+static void every_listed_kind_is_valid_and_has_a_summary(void **state)
 {
     const struct det_worker_kind *const *all = det_kinds_all();
     const struct det_kind_entry *list = det_kinds_list();
@@ -88,7 +88,7 @@ static void a_parent_has_defaults_and_refuses_too_many_children(void **state)
     assert_string_equal(refused, "children_count is 100001; at most 100000 are possible");
 }
 
-static void one_that_shall_not_fail_does_not_whatever_the_rest_says(void **state)
+static void should_fail_false_overrides_the_other_fields(void **state)
 {
     struct examplefailing_config config = { .has_max_failures = true, .max_failures = 7 };
     struct examplefailing_desired desired = { 0 };
@@ -105,7 +105,7 @@ static void one_that_shall_not_fail_does_not_whatever_the_rest_says(void **state
     assert_int_equal(desired.max_failures, 3);
 }
 
-static void a_keeper_without_limits_keeps_a_day(void **state)
+static void persistence_without_limits_keeps_one_day(void **state)
 {
     struct persistence_desired config = { 0 }, desired = { 0 };
 
@@ -120,7 +120,7 @@ static void a_keeper_without_limits_keeps_a_day(void **state)
 
 /* next() */
 
-static void a_parent_rests_runs_and_stops_by_the_clock(void **state)
+static void example_parent_follows_its_schedule(void **state)
 {
     static struct exampleparent_desired desired = { .rest_seconds = 5,
                                                     .run_seconds = 10,
@@ -144,7 +144,7 @@ static void a_parent_rests_runs_and_stops_by_the_clock(void **state)
     assert_goto(&view, EXAMPLEPARENT_TRYING_TO_STOP, EXAMPLEPARENT_STOPPED);
 }
 
-static void a_parent_is_as_well_as_its_children(void **state)
+static void parent_health_follows_its_children(void **state)
 {
     static struct exampleparent_desired desired = { .run_seconds = 10, .start_seconds = 30 };
     struct exampleparent_observed observed = { .is_started = true };
@@ -155,10 +155,10 @@ static void a_parent_is_as_well_as_its_children(void **state)
     view.children = (struct det_children_view){ .count = 2, .healthy = 1, .unhealthy = 1 };
     assert_hold(&view, EXAMPLEPARENT_TRYING_TO_START);
     assert_goto(&view, EXAMPLEPARENT_RUNNING, EXAMPLEPARENT_DEGRADED);
-    assert_string_equal(view.scratch.text, "1 of 2 children are not well");
+    assert_string_equal(view.scratch.text, "1 of 2 children are not healthy");
     assert_hold(&view, EXAMPLEPARENT_DEGRADED);
     assert_hold(&view, EXAMPLEPARENT_TRYING_TO_STOP);
-    assert_string_equal(view.scratch.text, "2 of 2 children run yet");
+    assert_string_equal(view.scratch.text, "2 of 2 children are still running");
     view.all.since = 70 * DET_SECOND;
     assert_goto(&view, EXAMPLEPARENT_TRYING_TO_START, EXAMPLEPARENT_DEGRADED);
     view.children = (struct det_children_view){ .count = 2, .healthy = 2 };
@@ -225,7 +225,7 @@ static void a_child_connects_and_disconnects(void **state)
     assert_do(&view, EXAMPLECHILD_TRYING_TO_STOP, EXAMPLECHILD_DISCONNECT);
 }
 
-static void one_that_fails_asks_to_be_made_anew_when_it_is_enough(void **state)
+static void failing_worker_requests_a_restart_at_its_limit(void **state)
 {
     struct examplefailing_desired desired = { .max_failures = 9, .failure_cycles = 2 };
     struct examplefailing_observed observed = { .failures = 5 };
@@ -249,7 +249,7 @@ static void one_that_fails_asks_to_be_made_anew_when_it_is_enough(void **state)
     assert_goto(&view, EXAMPLEFAILING_TRYING_TO_STOP, EXAMPLEFAILING_STOPPED);
 }
 
-static void hello_is_said_once_and_a_mood_can_be_sad(void **state)
+static void hello_is_printed_once_and_a_sad_mood_degrades(void **state)
 {
     struct helloworld_desired desired = { 0 };
     struct helloworld_observed observed = { 0 };
@@ -268,7 +268,7 @@ static void hello_is_said_once_and_a_mood_can_be_sad(void **state)
     assert_hold(&view, HELLOWORLD_DEGRADED);
 }
 
-static void a_keeper_compacts_first_in_between_and_last(void **state)
+static void persistence_compacts_at_start_interval_and_stop(void **state)
 {
     struct persistence_desired desired = { .interval_seconds = 10 };
     struct persistence_observed observed = { 0 };
@@ -288,7 +288,7 @@ static void a_keeper_compacts_first_in_between_and_last(void **state)
     observed.failures = 2;
     assert_goto(&view, PERSISTENCE_RUNNING, PERSISTENCE_DEGRADED);
     assert_do(&view, PERSISTENCE_DEGRADED, PERSISTENCE_COMPACT);
-    /* What ended before it was told to stop does not count. */
+    /* A process that ended before the request to stop does not count. */
     view.last_action = (struct det_action_end){ .action = "compact", .at = 98 * DET_SECOND };
     assert_do(&view, PERSISTENCE_STOPPING, PERSISTENCE_COMPACT);
     view.last_action.at = 99 * DET_SECOND;
@@ -296,7 +296,7 @@ static void a_keeper_compacts_first_in_between_and_last(void **state)
     assert_goto(&view, PERSISTENCE_STOPPING, PERSISTENCE_STOPPED);
 }
 
-static void the_others_connect_too(void **state)
+static void other_example_kinds_connect(void **state)
 {
     struct examplepanic_desired panic = { 0 };
     struct examplepanic_observed panic_observed = { 0 };
@@ -312,7 +312,7 @@ static void the_others_connect_too(void **state)
     assert_goto(&view, EXAMPLEPANIC_CONNECTED, EXAMPLEPANIC_TRYING_TO_CONNECT);
     view_init(&view, &exampleslow_kind, &slow, &slow_observed);
     assert_do(&view, EXAMPLESLOW_TRYING_TO_CONNECT, EXAMPLESLOW_CONNECT);
-    assert_string_equal(view.scratch.text, "not connected; that takes 2 s");
+    assert_string_equal(view.scratch.text, "not connected; connecting takes 2 s");
     assert_goto(&view, EXAMPLESLOW_CONNECTED, EXAMPLESLOW_TRYING_TO_CONNECT);
     assert_goto(&view, EXAMPLESLOW_TRYING_TO_STOP, EXAMPLESLOW_STOPPED);
     view_init(&view, &noop_kind, &noop, &noop_observed);
@@ -323,18 +323,18 @@ static void the_others_connect_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_the_list_is_one_and_has_a_summary),
+        cmocka_unit_test(every_listed_kind_is_valid_and_has_a_summary),
         cmocka_unit_test(a_parent_has_defaults_and_refuses_too_many_children),
-        cmocka_unit_test(one_that_shall_not_fail_does_not_whatever_the_rest_says),
-        cmocka_unit_test(a_keeper_without_limits_keeps_a_day),
-        cmocka_unit_test(a_parent_rests_runs_and_stops_by_the_clock),
-        cmocka_unit_test(a_parent_is_as_well_as_its_children),
+        cmocka_unit_test(should_fail_false_overrides_the_other_fields),
+        cmocka_unit_test(persistence_without_limits_keeps_one_day),
+        cmocka_unit_test(example_parent_follows_its_schedule),
+        cmocka_unit_test(parent_health_follows_its_children),
         cmocka_unit_test(a_parent_wants_its_children_while_it_runs),
         cmocka_unit_test(a_child_connects_and_disconnects),
-        cmocka_unit_test(one_that_fails_asks_to_be_made_anew_when_it_is_enough),
-        cmocka_unit_test(hello_is_said_once_and_a_mood_can_be_sad),
-        cmocka_unit_test(a_keeper_compacts_first_in_between_and_last),
-        cmocka_unit_test(the_others_connect_too),
+        cmocka_unit_test(failing_worker_requests_a_restart_at_its_limit),
+        cmocka_unit_test(hello_is_printed_once_and_a_sad_mood_degrades),
+        cmocka_unit_test(persistence_compacts_at_start_interval_and_stop),
+        cmocka_unit_test(other_example_kinds_connect),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* kinds_test.h - for suites of kinds: views made by hand, and what next() answers to them. */
+/* kinds_test.h - for suites of kinds: manually made views, and the answers of next(). */
 #ifndef DET_KINDS_KINDS_TEST_H
 #define DET_KINDS_KINDS_TEST_H
 

@@ -64,7 +64,7 @@ static void expect(struct lab *lab, const char *state, const char *reason)
     struct det_worker_status status;
 
     assert_int_equal(det_sim_advance(lab->sim, 8 * DET_SECOND), 0);
-    assert_int_equal(det_workers_get(lab->workers, "host/disk", &status, NULL, NULL), 0);
+    assert_int_equal(det_workers_get(lab->workers, "host/disk", NULL, &status, NULL, NULL), 0);
     assert_string_equal(status.state, state);
     assert_string_equal(status.reason, reason);
 }
@@ -75,29 +75,29 @@ static void a_monitor_runs_is_degraded_and_runs_again(void **state)
 
     (void)state;
     open_lab(&lab);
-    expect(&lab, "running", "all is well");
+    expect(&lab, "running", "healthy");
     disk.free_percent = 7;
     expect(&lab, "degraded", "only 7% are free");
     disk.free_percent = 6;
     expect(&lab, "degraded", "only 6% are free");
     disk.free_percent = 60;
-    expect(&lab, "running", "all is well");
+    expect(&lab, "running", "healthy");
     close_lab(&lab);
 }
 
-static void an_error_of_poll_degrades_and_is_not_old_data(void **state)
+static void poll_error_degrades_and_is_not_stale_data(void **state)
 {
     struct lab lab;
 
     (void)state;
     open_lab(&lab);
-    expect(&lab, "running", "all is well");
+    expect(&lab, "running", "healthy");
     disk.error = DET_ERR_IO;
     /* For longer than data may be old: it is polled all the same, and says so. */
     for (int i = 0; i < 5; i++)
         expect(&lab, "degraded", "poll error: the disk does not answer");
     disk.error = 0;
-    expect(&lab, "running", "all is well");
+    expect(&lab, "running", "healthy");
     close_lab(&lab);
 }
 
@@ -105,7 +105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_monitor_runs_is_degraded_and_runs_again),
-        cmocka_unit_test(an_error_of_poll_degrades_and_is_not_old_data),
+        cmocka_unit_test(poll_error_degrades_and_is_not_stale_data),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

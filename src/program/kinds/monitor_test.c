@@ -22,27 +22,27 @@ static const char *disk_health(
     return NULL;
 }
 DET_MONITOR(disk, disk_observed, disk_poll, disk_health, 5 * DET_SECOND)
-DET_MONITOR(judged, disk_observed, disk_poll, disk_health)
+DET_MONITOR(validated, disk_observed, disk_poll, disk_health)
 DET_MONITOR(plain, disk_observed, disk_poll)
 
-static void a_monitor_is_a_kind(void **state)
+static void monitor_is_a_valid_kind(void **state)
 {
     struct disk_observed observed = { 0 };
     struct det_error error = { 0 };
 
     (void)state;
     assert_int_equal(det_worker_kind_check(&disk_kind, &error), 0);
-    assert_int_equal(det_worker_kind_check(&judged_kind, &error), 0);
+    assert_int_equal(det_worker_kind_check(&validated_kind, &error), 0);
     assert_int_equal(det_worker_kind_check(&plain_kind, &error), 0);
     assert_string_equal(disk_kind.name, "disk");
     assert_true(disk_kind.observe_every == 5 * DET_SECOND);
-    assert_true(judged_kind.observe_every == 0);
+    assert_true(validated_kind.observe_every == 0);
     assert_ptr_equal(disk_kind.observed.get(), disk_observed_record());
     assert_int_equal(disk_kind.collect(NULL, NULL, NULL, &observed), 0);
     assert_int_equal(observed.free_percent, 7);
 }
 
-static void it_is_degraded_while_it_is_not_well(void **state)
+static void monitor_is_degraded_while_unhealthy(void **state)
 {
     struct disk_observed observed = { 50 };
     struct view view;
@@ -58,7 +58,7 @@ static void it_is_degraded_while_it_is_not_well(void **state)
     assert_hold(&view, DET_MONITOR_DEGRADED);
 }
 
-static void an_error_of_poll_is_told_with_its_reason(void **state)
+static void poll_error_degrades_with_its_reason(void **state)
 {
     struct disk_observed observed = { 50 };
     struct view view;
@@ -70,7 +70,7 @@ static void an_error_of_poll_is_told_with_its_reason(void **state)
     assert_string_equal(view_ask(&view, DET_MONITOR_DEGRADED).reason, "poll error: no such disk");
 }
 
-static void without_a_judge_all_is_well(void **state)
+static void monitor_without_a_check_is_healthy(void **state)
 {
     struct disk_observed observed = { 0 };
     struct view view;
@@ -84,10 +84,10 @@ static void without_a_judge_all_is_well(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_monitor_is_a_kind),
-        cmocka_unit_test(it_is_degraded_while_it_is_not_well),
-        cmocka_unit_test(an_error_of_poll_is_told_with_its_reason),
-        cmocka_unit_test(without_a_judge_all_is_well),
+        cmocka_unit_test(monitor_is_a_valid_kind),
+        cmocka_unit_test(monitor_is_degraded_while_unhealthy),
+        cmocka_unit_test(poll_error_degrades_with_its_reason),
+        cmocka_unit_test(monitor_without_a_check_is_healthy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

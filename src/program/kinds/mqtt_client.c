@@ -10,12 +10,13 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 
-/* Packets of one turn: a flood must not keep a look from its end. */
+/* Packets of one turn: a flood must not delay an observation for ever. */
 #define TURN_MAX 1000
-/* What the broker answers for a subscription that it would not have. */
+/* Answer of the broker for a refused subscription. */
 #define REFUSED 128
 
 static void set_failed(struct mqtt_client *client, const char *text)
@@ -24,6 +25,7 @@ static void set_failed(struct mqtt_client *client, const char *text)
         (void)det_text_copy(client->error, sizeof client->error, text);
     client->has_failed = true;
     client->is_connected = false;
+    det_assert(*client->error || !*text);
 }
 
 static void fail_by(struct mqtt_client *client, int code)
@@ -48,7 +50,7 @@ static void on_disconnect(struct mosquitto *mosquitto, void *user, int code)
 {
     (void)mosquitto;
     if (code == 0)
-        set_failed(user, "it was closed");
+        set_failed(user, "the connection was closed");
     else
         fail_by(user, code);
 }
@@ -154,7 +156,7 @@ int mqtt_client_open(
     int code;
 
     if (!client)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a connection");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "connection: out of memory");
     (void)pthread_once(&once, start_library);
     client->allocator = allocator;
     client->desired = *desired;
@@ -164,7 +166,7 @@ int mqtt_client_open(
         mqtt_client_close(client);
         return det_error_set(
             reterr, code == MOSQ_ERR_NOMEM ? DET_ERR_NO_MEMORY : DET_ERR_INVALID,
-            "the connection cannot be set up (%s): are the TLS files there, and readable?",
+            "the connection cannot be set up (%s): check that the TLS files exist and are readable",
             mosquitto_strerror(code));
     }
     *ret = client;
@@ -184,7 +186,11 @@ void mqtt_client_close(struct mqtt_client *client)
 void mqtt_client_begin(struct mqtt_client *client)
 {
     const struct mqtt_link_desired *desired = &client->desired;
-    int code = mosquitto_connect_async(
+    int code;
+
+    det_assert(!client->is_connected && !client->has_failed && client->asked == 0);
+    det_assert(desired->port > 0 && desired->keepalive_s > 0);
+    code = mosquitto_connect_async(
         client->mosquitto, desired->host, desired->port, desired->keepalive_s);
 
     if (code)
@@ -234,9 +240,9 @@ void mqtt_client_turn(struct mqtt_client *client)
     for (int i = 0; i < TURN_MAX && turn_once(client); i++)
         continue;
     /* Not in the callback: the library holds its lock there. */
-    if (client->is_connected && !client->has_told) {
-        client->has_told = true;
-        mqtt_client_tell(client, client->desired.status_online);
+    if (client->is_connected && !client->has_reported) {
+        client->has_reported = true;
+        mqtt_client_publish(client, client->desired.status_online);
     }
     if (client->has_failed)
         return;
@@ -265,6 +271,7 @@ void mqtt_client_subscribe(struct mqtt_client *client, const struct mqtt_link_de
 {
     struct mqtt_link_desired *own = &client->desired;
 
+    det_assert(desired->subscribe_count <= MQTT_CLIENT_TOPICS && desired->qos <= 2);
     for (uint32_t i = 0; i < own->subscribe_count && client->subscribed; i++)
         if (!has_topic(desired, own->subscribe[i]))
             check_code(client, mosquitto_unsubscribe(client->mosquitto, NULL, own->subscribe[i]));
@@ -306,8 +313,9 @@ bool mqtt_client_is_for(const struct mqtt_client *client, const struct mqtt_link
            strcmp(own->status_offline, desired->status_offline) == 0;
 }
 
-void mqtt_client_tell(struct mqtt_client *client, const char *text)
+void mqtt_client_publish(struct mqtt_client *client, const char *text)
 {
+    det_assert(client->is_connected);
     if (*client->desired.status_topic)
         check_code(
             client, mosquitto_publish(

@@ -17,8 +17,8 @@ struct mqtt_client {
     const struct det_allocator *allocator;
     struct mqtt_link_desired desired; /* what it was created for */
     bool is_connected;
-    bool has_told;   /* it has published that it is there */
-    bool has_failed; /* permanently: a new one is needed; see `error` */
+    bool has_reported; /* it has published that it is there */
+    bool has_failed;   /* permanently: a new one is needed; see `error` */
     char error[121];
     uint32_t asked;      /* pending subscriptions and publications */
     uint32_t refused;    /* subscriptions that the broker refused */
@@ -41,7 +41,7 @@ void mqtt_client_close(struct mqtt_client *client);
 void mqtt_client_begin(struct mqtt_client *client);
 /* Reads and writes without blocking, and keeps the connection alive. */
 void mqtt_client_turn(struct mqtt_client *client);
-/* What wait() needs, so that it can run without the client. */
+/* Input of wait(), so that it can run without the client. */
 struct mqtt_client_need {
     int descriptor; /* -1: nothing to wait for */
     bool writes;
@@ -58,7 +58,7 @@ bool mqtt_client_has_topics(
 /* Returns true if it matches this desired state, except for the topics. */
 bool mqtt_client_is_for(const struct mqtt_client *client, const struct mqtt_link_desired *desired);
 /* Publishes a retained message on the status topic, if there is one. */
-void mqtt_client_tell(struct mqtt_client *client, const char *text);
+void mqtt_client_publish(struct mqtt_client *client, const char *text);
 /* Disconnects cleanly: the broker does not publish the last will. */
 void mqtt_client_disconnect(struct mqtt_client *client);
 

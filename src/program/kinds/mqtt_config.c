@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* mqtt_config.c - what a connection to a broker may be asked to be. Pure. */
+/* mqtt_config.c - checks the config of a connection to a broker. Pure. */
 #include <mosquitto.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static int check_path(struct det_derive *derive, const char *field, const char *
     if (!*path || *path == '/')
         return 0;
     return derive->refuse(
-        derive, "%s '%s' is relative: write the whole path, from / on", field, path);
+        derive, "%s '%s' is relative: write an absolute path, from / on", field, path);
 }
 
 static int check_tls(struct det_derive *derive, const struct mqtt_link_desired *config)
@@ -43,7 +43,7 @@ static int check_tls(struct det_derive *derive, const struct mqtt_link_desired *
     int r;
 
     if (has_any && !config->tls)
-        return derive->refuse(derive, "there are settings of TLS without it: add tls: true");
+        return derive->refuse(derive, "settings of TLS need TLS: add tls: true");
     if (!*config->tls_certificate_file != !*config->tls_key_file)
         return derive->refuse(
             derive, "tls_certificate_file and tls_key_file go together: set both or neither");
@@ -74,7 +74,7 @@ int mqtt_client_check(struct det_derive *derive, const struct mqtt_link_desired 
             "host '%s' is not a host: use a name or an address alone; the port has its own field",
             config->host);
     if (*config->password && !*config->user)
-        return derive->refuse(derive, "there is a password without a user: add user:");
+        return derive->refuse(derive, "a password needs a user: add user:");
     r = check_topics(derive, config);
     return r < 0 ? r : check_tls(derive, config);
 }

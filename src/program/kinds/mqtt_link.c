@@ -9,6 +9,7 @@
  * are not a thousand threads. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "kinds/kinds.h"
 #include "kinds/mqtt_client.h"
@@ -37,13 +38,13 @@ static bool has_done(const struct mqtt_link_view *view, const char *action)
     return last->action && last->at >= view->all->since && strcmp(last->action, action) == 0;
 }
 
-static const char *say_place(const struct mqtt_link_view *view, const char *text)
+static const char *place_reason(const struct mqtt_link_view *view, const char *text)
 {
     return det_reason(
         view->all, "%s %.80s:%u", text, view->desired->host, (unsigned)view->desired->port);
 }
 
-static const char *say_loss(const struct mqtt_link_view *view)
+static const char *loss_reason(const struct mqtt_link_view *view)
 {
     const char *error = view->observed->last_error;
 
@@ -58,17 +59,17 @@ static struct mqtt_link_next bring_up(const struct mqtt_link_view *view)
     const struct mqtt_link_observed *seen = view->observed;
 
     if (seen->is_connected && !seen->is_current)
-        return mqtt_link_do(MQTT_LINK_DISCONNECT, "another connection is wanted");
+        return mqtt_link_do(MQTT_LINK_DISCONNECT, "its config needs another connection");
     if (!seen->is_connected)
-        return mqtt_link_do(MQTT_LINK_CONNECT, say_loss(view));
+        return mqtt_link_do(MQTT_LINK_CONNECT, loss_reason(view));
     if (!seen->is_subscribed)
         return mqtt_link_do(MQTT_LINK_SUBSCRIBE, "topics are missing");
-    return mqtt_link_goto(MQTT_LINK_CONNECTED, say_place(view, "is connected to"));
+    return mqtt_link_goto(MQTT_LINK_CONNECTED, place_reason(view, "is connected to"));
 }
 
 static struct mqtt_link_next mqtt_link_in_stopped(const struct mqtt_link_view *view)
 {
-    return mqtt_link_goto(MQTT_LINK_CONNECTING, say_place(view, "is to be connected to"));
+    return mqtt_link_goto(MQTT_LINK_CONNECTING, place_reason(view, "must be connected to"));
 }
 
 static struct mqtt_link_next mqtt_link_in_connecting(const struct mqtt_link_view *view)
@@ -85,10 +86,10 @@ static struct mqtt_link_next mqtt_link_in_connected(const struct mqtt_link_view 
     const struct mqtt_link_observed *seen = view->observed;
 
     if (!seen->is_connected)
-        return mqtt_link_goto(MQTT_LINK_LOST, say_loss(view));
+        return mqtt_link_goto(MQTT_LINK_LOST, loss_reason(view));
     if (!seen->is_current || !seen->is_subscribed)
-        return mqtt_link_goto(MQTT_LINK_CONNECTING, "something else is wanted");
-    return mqtt_link_hold(say_place(view, "is connected to"));
+        return mqtt_link_goto(MQTT_LINK_CONNECTING, "its config has changed");
+    return mqtt_link_hold(place_reason(view, "is connected to"));
 }
 
 static struct mqtt_link_next mqtt_link_in_lost(const struct mqtt_link_view *view)
@@ -100,7 +101,7 @@ static struct mqtt_link_next mqtt_link_in_lost(const struct mqtt_link_view *view
 static struct mqtt_link_next mqtt_link_in_disconnecting(const struct mqtt_link_view *view)
 {
     if (!has_done(view, "disconnect") || view->observed->is_connected)
-        return mqtt_link_do(MQTT_LINK_DISCONNECT, "is to stop");
+        return mqtt_link_do(MQTT_LINK_DISCONNECT, "must stop");
     return mqtt_link_goto(MQTT_LINK_STOPPED, "it is disconnected");
 }
 
@@ -148,7 +149,7 @@ static int mqtt_link_collect(
     return 0;
 }
 
-/* What an action waits for. */
+/* Conditions that an action waits for. */
 static bool is_connected(const struct mqtt_client *client)
 {
     return client->is_connected;
@@ -169,6 +170,7 @@ static int wait_for(
     struct mqtt_client_need need = { -1, false };
     int r = 1;
 
+    det_assert(span > 0);
     while (r > 0) {
         det_worker_lock(context);
         turn_client(deps);
@@ -189,12 +191,13 @@ static int wait_for(
     return r;
 }
 
-static int say_failure(
+static int fail_action(
     struct det_worker_context *context, struct mqtt_link_deps *deps,
     const struct mqtt_link_desired *desired, int r)
 {
     char text[sizeof deps->last_error];
 
+    det_assert(r < 0);
     det_worker_lock(context);
     if (r == DET_ERR_TIMEOUT)
         (void)det_text_copy(
@@ -245,7 +248,7 @@ static int mqtt_link_do_connect(
         return r;
     r = wait_for(context, deps, is_connected, ANSWER_MAX);
     if (r < 0)
-        return say_failure(context, deps, desired, r);
+        return fail_action(context, deps, desired, r);
     det_worker_lock(context);
     deps->connects++;
     deps->last_error[0] = '\0';
@@ -267,14 +270,15 @@ static int mqtt_link_do_subscribe(
     det_worker_unlock(context);
     r = wait_for(context, deps, is_answered, ANSWER_MAX);
     if (r < 0)
-        return say_failure(context, deps, desired, r);
+        return fail_action(context, deps, desired, r);
     det_worker_lock(context);
     refused = deps->client ? deps->client->refused : 0;
     det_worker_unlock(context);
     if (refused)
         return det_worker_fail(
-            context, DET_ERR_REFUSED, "the broker refused %u of %u topic%s: may this user read %s?",
-            refused, desired->subscribe_count, det_plural(desired->subscribe_count),
+            context, DET_ERR_REFUSED,
+            "the broker refused %u of %u topic%s; check that this user may read %s", refused,
+            desired->subscribe_count, det_plural(desired->subscribe_count),
             refused == 1 ? "it" : "them");
     return 0;
 }
@@ -287,7 +291,7 @@ static int mqtt_link_do_disconnect(
     det_worker_lock(context);
     turn_client(deps);
     if (deps->client && deps->client->is_connected)
-        mqtt_client_tell(deps->client, deps->client->desired.status_offline);
+        mqtt_client_publish(deps->client, deps->client->desired.status_offline);
     det_worker_unlock(context);
     /* If it does not arrive, the broker publishes the last will. */
     (void)wait_for(context, deps, is_answered, GOODBYE_MAX);

@@ -38,7 +38,7 @@ static int stop(void **state)
     return 0;
 }
 
-static void say(struct mqtt_link_desired *config)
+static void set_arguments(struct mqtt_link_desired *config)
 {
     *config = (struct mqtt_link_desired){ .port = broker.port, .subscribe_count = 1 };
     PUT(config->host, "127.0.0.1");
@@ -54,7 +54,7 @@ static const struct mqtt_link_observed *seen_of(const struct bench *bench)
 
 /* derive() and next() */
 
-static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
+static void config_errors_name_the_field_and_a_remedy(void **state)
 {
     static struct mqtt_link_desired config, good;
 
@@ -67,7 +67,7 @@ static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
     PUT(good.host, "::1");
     config = good;
     PUT(config.password, "hunter2");
-    assert_refused(&mqtt_link_kind, &config, "a password without a user: add user:");
+    assert_refused(&mqtt_link_kind, &config, "a password needs a user: add user:");
     config = good;
     config.keepalive_s = 3;
     assert_refused(&mqtt_link_kind, &config, "keepalive_s 3 is too short: use at least 10");
@@ -84,7 +84,7 @@ static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
     assert_refused(&mqtt_link_kind, &config, "qos 3 is invalid: use 0, 1 or 2");
     config = good;
     PUT(config.tls_ca_file, "/ca.pem");
-    assert_refused(&mqtt_link_kind, &config, "settings of TLS without it: add tls: true");
+    assert_refused(&mqtt_link_kind, &config, "settings of TLS need TLS: add tls: true");
     config.tls = true;
     PUT(config.tls_ca_file, "ca.pem");
     assert_refused(&mqtt_link_kind, &config, "tls_ca_file 'ca.pem' is relative");
@@ -112,7 +112,7 @@ static void a_password_is_not_shown(void **state)
     assert_null(strstr(text, "hunter2"));
 }
 
-static void the_states_want_what_is_missing(void **state)
+static void mqtt_states_request_what_is_missing(void **state)
 {
     static struct mqtt_link_desired desired;
     struct mqtt_link_observed seen = { .last_error = "" };
@@ -140,7 +140,7 @@ static void the_states_want_what_is_missing(void **state)
     seen.is_connected = false;
     view.last_action = (struct det_action_end){ .action = "disconnect", .at = view.all.now };
     assert_goto(&view, MQTT_LINK_DISCONNECTING, MQTT_LINK_STOPPED);
-    /* What failed to begin with is ill, not only late. */
+    /* A failed connection is degraded, not only late. */
     view.last_action = (struct det_action_end){ "connect", view.all.now, 1, DET_ERR_IO, "no" };
     assert_goto(&view, MQTT_LINK_CONNECTING, MQTT_LINK_LOST);
     assert_do(&view, MQTT_LINK_LOST, MQTT_LINK_CONNECT);
@@ -148,13 +148,13 @@ static void the_states_want_what_is_missing(void **state)
 
 /* With a broker. */
 
-static void it_connects_subscribes_and_says_goodbye(void **state)
+static void mqtt_link_connects_subscribes_and_disconnects(void **state)
 {
     static struct mqtt_link_desired desired;
     struct bench bench;
 
     (void)state;
-    say(&desired);
+    set_arguments(&desired);
     bench_open(&bench, &mqtt_link_kind, NULL, &desired);
     bench_settle(&bench);
     assert_state(&bench, "connected");
@@ -178,7 +178,7 @@ static void a_broker_that_was_killed_is_found_again(void **state)
     struct bench bench;
 
     (void)state;
-    say(&desired);
+    set_arguments(&desired);
     bench_open(&bench, &mqtt_link_kind, NULL, &desired);
     bench_settle(&bench);
     assert_state(&bench, "connected");
@@ -201,13 +201,13 @@ static void a_broker_that_was_killed_is_found_again(void **state)
     bench_close(&bench);
 }
 
-static void one_that_is_taken_down_leaves_its_will(void **state)
+static void killed_mqtt_link_leaves_its_will(void **state)
 {
     static struct mqtt_link_desired desired;
     struct bench bench;
 
     (void)state;
-    say(&desired);
+    set_arguments(&desired);
     PUT(desired.status_offline, "gone");
     bench_open(&bench, &mqtt_link_kind, NULL, &desired);
     bench_settle(&bench);
@@ -216,13 +216,13 @@ static void one_that_is_taken_down_leaves_its_will(void **state)
     broker_assert_retained(&broker, "plant/press/status", "gone");
 }
 
-static void other_topics_need_no_other_connection(void **state)
+static void changed_topics_keep_the_connection(void **state)
 {
     static struct mqtt_link_desired desired;
     struct bench bench;
 
     (void)state;
-    say(&desired);
+    set_arguments(&desired);
     bench_open(&bench, &mqtt_link_kind, NULL, &desired);
     bench_settle(&bench);
     desired.subscribe_count = 2;
@@ -246,13 +246,13 @@ static void other_topics_need_no_other_connection(void **state)
     bench_close(&bench);
 }
 
-static void a_wrong_password_is_told(void **state)
+static void wrong_password_is_reported(void **state)
 {
     static struct mqtt_link_desired desired;
     struct bench bench;
 
     (void)state;
-    say(&desired);
+    set_arguments(&desired);
     PUT(desired.user, "me");
     PUT(desired.password, "hunter2");
     bench_open(&bench, &mqtt_link_kind, NULL, &desired);
@@ -272,13 +272,13 @@ static void a_wrong_password_is_told(void **state)
     bench_close(&bench);
 }
 
-static void a_connection_with_tls_knows_its_broker(void **state)
+static void tls_connection_verifies_the_broker(void **state)
 {
     static struct mqtt_link_desired desired;
     struct bench bench;
 
     (void)state;
-    say(&desired);
+    set_arguments(&desired);
     desired.tls = true;
     bench_open(&bench, &mqtt_link_kind, NULL, &desired);
     bench_settle(&bench);
@@ -291,18 +291,18 @@ static void a_connection_with_tls_knows_its_broker(void **state)
     bench_settle(&bench);
     bench_settle(&bench);
     assert_state(&bench, "lost");
-    assert_non_null(strstr(bench.failure, "are the TLS files there"));
+    assert_non_null(strstr(bench.failure, "check that the TLS files exist"));
     bench_close(&bench);
 }
 
-static void memory_that_runs_out_is_told(void **state)
+static void allocation_failures_are_reported(void **state)
 {
     static struct mqtt_link_desired desired;
     struct det_test_memory memory;
     struct bench bench;
 
     (void)state;
-    say(&desired);
+    set_arguments(&desired);
     det_test_memory_init(&memory);
     bench_open(&bench, &mqtt_link_kind, NULL, &desired);
     bench.context.allocator = &memory.allocator;
@@ -318,13 +318,13 @@ static void memory_that_runs_out_is_told(void **state)
     det_test_memory_deinit(&memory);
 }
 
-static void what_is_cancelled_ends_at_once(void **state)
+static void cancelled_connect_ends_at_once(void **state)
 {
     static struct mqtt_link_desired desired;
     struct bench bench;
 
     (void)state;
-    say(&desired);
+    set_arguments(&desired);
     bench_open(&bench, &mqtt_link_kind, NULL, &desired);
     bench.is_cancelled = true;
     bench_act(&bench, MQTT_LINK_CONNECT);
@@ -339,17 +339,17 @@ static void what_is_cancelled_ends_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_wrong_is_told_with_its_field_and_a_remedy),
+        cmocka_unit_test(config_errors_name_the_field_and_a_remedy),
         cmocka_unit_test(a_password_is_not_shown),
-        cmocka_unit_test(the_states_want_what_is_missing),
-        SERVED(it_connects_subscribes_and_says_goodbye, start),
+        cmocka_unit_test(mqtt_states_request_what_is_missing),
+        SERVED(mqtt_link_connects_subscribes_and_disconnects, start),
         SERVED(a_broker_that_was_killed_is_found_again, start),
-        SERVED(one_that_is_taken_down_leaves_its_will, start),
-        SERVED(other_topics_need_no_other_connection, start),
-        SERVED(a_wrong_password_is_told, start_with_users),
-        SERVED(a_connection_with_tls_knows_its_broker, start_with_tls),
-        SERVED(memory_that_runs_out_is_told, start),
-        SERVED(what_is_cancelled_ends_at_once, start),
+        SERVED(killed_mqtt_link_leaves_its_will, start),
+        SERVED(changed_topics_keep_the_connection, start),
+        SERVED(wrong_password_is_reported, start_with_users),
+        SERVED(tls_connection_verifies_the_broker, start_with_tls),
+        SERVED(allocation_failures_are_reported, start),
+        SERVED(cancelled_connect_ends_at_once, start),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 static struct noop_next noop_in_stopped(const struct noop_view *view)
 {
     (void)view;
-    return noop_goto(NOOP_RUNNING, "is to run");
+    return noop_goto(NOOP_RUNNING, "must run");
 }
 
 static struct noop_next noop_in_running(const struct noop_view *view)

@@ -5,6 +5,7 @@
 #include <detent/tool/documents.h>
 #include <detent/world.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "kinds/kinds.h"
 
@@ -22,14 +23,14 @@ struct persistence_deps {
 static struct persistence_next persistence_in_stopped(const struct persistence_view *view)
 {
     (void)view;
-    return persistence_goto(PERSISTENCE_TRYING_TO_START, "is to run");
+    return persistence_goto(PERSISTENCE_TRYING_TO_START, "must run");
 }
 
 static struct persistence_next persistence_in_trying_to_start(const struct persistence_view *view)
 {
     if (view->observed->runs > 0)
         return persistence_goto(PERSISTENCE_RUNNING, "the store is compacted");
-    return persistence_do(PERSISTENCE_COMPACT, "compacts before all else");
+    return persistence_do(PERSISTENCE_COMPACT, "compacts at the start");
 }
 
 static struct persistence_next persistence_in_running(const struct persistence_view *view)
@@ -61,7 +62,7 @@ static struct persistence_next persistence_in_stopping(const struct persistence_
     const struct det_action_end *last = view->all->last_action;
 
     if (!last->action || last->at < view->all->since)
-        return persistence_do(PERSISTENCE_COMPACT, "compacts once more");
+        return persistence_do(PERSISTENCE_COMPACT, "compacts before the stop");
     return persistence_goto(
         PERSISTENCE_STOPPED,
         last->code == 0 ? "the store is compacted" : "the store could not be compacted");
@@ -79,6 +80,7 @@ static void note_end(
         deps->seen.runs++;
         deps->seen.compacted_at = det_world_now(context->world, DET_CLOCK_WALL);
     }
+    det_assert(r < 0 ? deps->seen.failures > 0 : deps->seen.runs > 0);
     det_worker_unlock(context);
     det_worker_count(context, "deltas_dropped", dropped);
 }
@@ -99,7 +101,8 @@ static int persistence_do_compact(
     note_end(context, deps, r, dropped);
     if (r < 0)
         return det_worker_fail(
-            context, r, "the store could not be compacted: %s; is it there, and may it be written?",
+            context, r,
+            "the store could not be compacted: %s; check that it exists and is writable",
             det_error_text(r));
     return 0;
 }

@@ -4,12 +4,13 @@
 /* process.c - keeps one program running.
  *
  * All access to `process` holds the lock of the worker, so that a concurrent start and stop are
- * serialized, and a cancelled start starts nothing. An exited process is reaped by the next look,
- * and by close(): there is no zombie and no orphan. */
+ * serialized, and a cancelled start starts nothing. An exited process is reaped by the next
+ * observation and by close(): neither zombies nor orphans remain. */
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -21,7 +22,7 @@ struct process_deps {
     struct det_world *world;
     struct det_process *process; /* NULL: none */
     det_time started_at;         /* monotonic */
-    uint64_t launch, loaded;     /* what it was last started with, and told to load */
+    uint64_t launch, loaded;     /* fingerprint of the last start, and of the last load */
     uint64_t files;              /* of those to load, when they could be read last */
     struct process_observed seen;
 };
@@ -29,8 +30,16 @@ struct process_deps {
 #define WORKER_SPEC "kinds/process.worker"
 #include <detent/worker/define.h>
 
-/* Longer ones are known by this size alone. */
+/* Larger files are compared by their size alone. */
 #define RELOAD_FILE_MAX (1 << 20)
+
+/* Under the lock. */
+static void assert_process(const struct process_deps *deps)
+{
+    det_assert(deps->seen.is_running == (deps->process != NULL));
+    det_assert(deps->seen.is_running || (!deps->seen.stop_sent && !deps->seen.is_steady));
+    det_assert(!deps->seen.has_exit_code || !deps->seen.has_exit_signal);
+}
 
 static uint64_t mix_text(uint64_t hash, const char *text)
 {
@@ -69,7 +78,7 @@ static bool must_be_replaced(const struct process_view *view)
     return view->observed->is_running && (view->observed->stop_sent || !view->observed->is_current);
 }
 
-static const char *say_end(const struct process_view *view)
+static const char *end_reason(const struct process_view *view)
 {
     const struct process_observed *seen = view->observed;
     const struct det_action_end *last = view->all->last_action;
@@ -78,14 +87,14 @@ static const char *say_end(const struct process_view *view)
         return det_reason(view->all, "it cannot be started: %s", last->text);
     if (seen->has_exit_signal)
         return det_reason(
-            view->all, "ended by signal %s, %u time%s too soon", seen->exit_signal,
-            seen->early_exits, det_plural(seen->early_exits));
+            view->all, "ended by signal %s, %u early exit%s", seen->exit_signal, seen->early_exits,
+            det_plural(seen->early_exits));
     return det_reason(
-        view->all, "ended with code %d, %u time%s too soon", seen->exit_code, seen->early_exits,
+        view->all, "ended with code %d, %u early exit%s", seen->exit_code, seen->early_exits,
         det_plural(seen->early_exits));
 }
 
-/* Doubles with every end that came too soon. */
+/* Doubles with every early exit. */
 static det_time delay_of(const struct process_view *view)
 {
     uint32_t times = view->observed->early_exits;
@@ -101,7 +110,7 @@ static det_time delay_of(const struct process_view *view)
 static struct process_next process_in_stopped(const struct process_view *view)
 {
     (void)view;
-    return process_goto(PROCESS_STARTING, "is to run");
+    return process_goto(PROCESS_STARTING, "must run");
 }
 
 static struct process_next process_in_starting(const struct process_view *view)
@@ -109,16 +118,16 @@ static struct process_next process_in_starting(const struct process_view *view)
     const struct process_observed *seen = view->observed;
 
     if (must_be_replaced(view))
-        return process_goto(PROCESS_REPLACING, "it was started with something else");
+        return process_goto(PROCESS_REPLACING, "it runs with an older config");
     if (seen->is_running && (seen->is_steady || !seen->early_exits))
         return process_goto(
             PROCESS_RUNNING, det_reason(view->all, "runs as %lld", (long long)seen->pid));
     if (seen->is_running)
         return process_hold(det_reason(
-            view->all, "runs again; is watched, as it ended too soon %u time%s", seen->early_exits,
+            view->all, "restarted; being watched after %u early exit%s", seen->early_exits,
             det_plural(seen->early_exits)));
     if (has_done(view, "start", "start"))
-        return process_goto(PROCESS_BACKING_OFF, say_end(view));
+        return process_goto(PROCESS_BACKING_OFF, end_reason(view));
     return process_do(PROCESS_START, det_reason(view->all, "starts %s", view->desired->argv[0]));
 }
 
@@ -127,15 +136,15 @@ static struct process_next process_in_running(const struct process_view *view)
     const struct process_observed *seen = view->observed;
 
     if (must_be_replaced(view))
-        return process_goto(PROCESS_REPLACING, "it was started with something else");
+        return process_goto(PROCESS_REPLACING, "it runs with an older config");
     if (!seen->is_running)
         return process_goto(
-            seen->early_exits ? PROCESS_BACKING_OFF : PROCESS_STARTING, say_end(view));
+            seen->early_exits ? PROCESS_BACKING_OFF : PROCESS_STARTING, end_reason(view));
     if (seen->is_loaded)
         return process_hold(det_reason(view->all, "runs as %lld", (long long)seen->pid));
     if (!*view->desired->reload_signal)
-        return process_goto(PROCESS_REPLACING, "what it has loaded has changed");
-    return process_do(PROCESS_RELOAD, "what it has loaded has changed");
+        return process_goto(PROCESS_REPLACING, "a loaded file or the revision has changed");
+    return process_do(PROCESS_RELOAD, "a loaded file or the revision has changed");
 }
 
 /* After a stop that completed since it entered its state: a start may have been in progress, so
@@ -152,9 +161,9 @@ static struct process_next end_it(const struct process_view *view)
 
     if (!has_done(view, "stop", "kill"))
         return process_do(
-            PROCESS_STOP, det_reason(view->all, "is sent %s", view->desired->stop_signal));
+            PROCESS_STOP, det_reason(view->all, "sends %s", view->desired->stop_signal));
     if (view->all->now - view->all->since >= grace)
-        return process_do(PROCESS_KILL, "its grace is over");
+        return process_do(PROCESS_KILL, "the grace has passed");
     return process_hold(
         det_reason(view->all, "has %u ms to end by itself", view->desired->grace_ms));
 }
@@ -169,12 +178,12 @@ static struct process_next process_in_replacing(const struct process_view *view)
 static struct process_next process_in_backing_off(const struct process_view *view)
 {
     if (view->observed->is_running)
-        return process_goto(PROCESS_STARTING, "it runs after all");
+        return process_goto(PROCESS_STARTING, "it runs");
     if (!view->observed->is_current)
-        return process_goto(PROCESS_STARTING, "something else is wanted");
+        return process_goto(PROCESS_STARTING, "its config has changed");
     if (view->all->now - view->all->since >= delay_of(view))
-        return process_goto(PROCESS_STARTING, "is tried again");
-    return process_hold(say_end(view));
+        return process_goto(PROCESS_STARTING, "the delay has passed");
+    return process_hold(end_reason(view));
 }
 
 static struct process_next process_in_stopping(const struct process_view *view)
@@ -206,7 +215,7 @@ static void note_end(
 }
 
 /* Under the lock. */
-static void look_at_process(struct process_deps *deps, const struct process_desired *desired)
+static void inspect_process(struct process_deps *deps, const struct process_desired *desired)
 {
     struct det_process_end end = { .code = -1 };
     det_time now = det_world_now(deps->world, DET_CLOCK_MONOTONIC);
@@ -261,10 +270,11 @@ static int process_collect(
     bool is_read = read_files(context, desired, &files) == 0;
 
     det_worker_lock(context);
-    look_at_process(deps, desired);
+    inspect_process(deps, desired);
     /* Files that could not be read for lack of resources have not changed: no reload. */
     if (is_read)
         deps->files = files;
+    assert_process(deps);
     *observed = deps->seen;
     observed->is_current = deps->launch == launch_of(desired);
     observed->is_loaded = deps->loaded == load_of(desired, deps->files);
@@ -306,6 +316,7 @@ static const char **environment_of(
             all[count++] = *own;
     for (uint32_t i = 0; i < desired->environment_count; i++)
         all[count++] = desired->environment[i];
+    det_assert(count < *ret);
     return all;
 }
 
@@ -327,6 +338,7 @@ static int spawn_in(
         .ends_with_us = true,
     };
 
+    det_assert(desired->argv_count > 0 && desired->argv_count < sizeof argv / sizeof *argv);
     for (uint32_t i = 0; i < desired->argv_count; i++)
         argv[i] = desired->argv[i];
     return deps->world->ops->process_start(deps->world, &options, &deps->process, reterr);
@@ -344,7 +356,7 @@ static int spawn_process(
         return spawn_in(deps, desired, NULL, reterr);
     environment = environment_of(context->allocator, desired, &count);
     if (!environment)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory for its environment");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "environment: out of memory");
     r = spawn_in(deps, desired, environment, reterr);
     DET_DELETE_ARRAY(context->allocator, environment, count);
     return r;
@@ -387,7 +399,7 @@ static int start_now(
     return det_worker_fail(context, r, "%s", *error.text ? error.text : det_error_text(r));
 }
 
-/* It is either before a stop, which waits for the lock and then finds it, or not at all. */
+/* Starts before a stop, which waits for the lock and then finds the process, or not at all. */
 static int process_do_start(
     struct det_worker_context *context, struct process_deps *deps,
     const struct process_desired *desired)
@@ -396,13 +408,14 @@ static int process_do_start(
     int r = read_files(context, desired, &files);
 
     det_worker_lock(context);
-    look_at_process(deps, desired);
+    inspect_process(deps, desired);
     if (det_worker_is_cancelled(context))
         r = DET_ERR_CANCELLED;
     else if (r == 0)
         r = start_now(context, deps, desired, files);
     else if (!deps->process)
         deps->launch = launch_of(desired);
+    assert_process(deps);
     det_worker_unlock(context);
     det_worker_count(context, "starts", r == 0);
     return r;
@@ -411,7 +424,10 @@ static int process_do_start(
 /* Under the lock. A process that has exited needs no signal. */
 static int send_signal(struct det_worker_context *context, struct process_deps *deps, int number)
 {
-    int r = deps->process ? deps->world->ops->process_kill(deps->world, deps->process, number) : 0;
+    int r;
+
+    det_assert(number > 0);
+    r = deps->process ? deps->world->ops->process_kill(deps->world, deps->process, number) : 0;
 
     if (r == 0 || r == DET_ERR_NOT_FOUND)
         return 0;
@@ -447,11 +463,12 @@ static int process_do_stop(
     int r = 0;
 
     det_worker_lock(context);
-    look_at_process(deps, desired);
+    inspect_process(deps, desired);
     if (deps->process && !deps->seen.stop_sent) {
         r = send_signal(context, deps, process_signal(desired->stop_signal));
         deps->seen.stop_sent = r == 0;
     }
+    assert_process(deps);
     det_worker_unlock(context);
     return r;
 }
@@ -463,7 +480,7 @@ static int process_do_kill(
     int r;
 
     det_worker_lock(context);
-    look_at_process(deps, desired);
+    inspect_process(deps, desired);
     deps->seen.stop_sent = deps->process != NULL;
     r = send_signal(context, deps, SIGKILL);
     det_worker_unlock(context);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* process_config.c - what a program that is kept running may be asked to be. Pure. */
+/* process_config.c - checks the config of a program that is kept running. Pure. */
 #include <signal.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static int check_environment(struct det_derive *derive, const struct process_des
         if (!size || item[size] != '=' || (*item >= '0' && *item <= '9'))
             return derive->refuse(
                 derive,
-                "environment[%u] is no NAME=value: a name has letters, digits and '_', such as "
+                "environment[%u] is not NAME=value: a name has letters, digits and '_', such as "
                 "PORT=8080",
                 i);
     }
@@ -56,11 +56,11 @@ static int check_paths(struct det_derive *derive, const struct process_desired *
             "\"60\"]");
     if (*config->folder && *config->folder != '/')
         return derive->refuse(
-            derive, "folder '%s' is relative: write the whole path, from / on", config->folder);
+            derive, "folder '%s' is relative: write an absolute path, from / on", config->folder);
     for (uint32_t i = 0; i < config->reload_files_count; i++)
         if (*config->reload_files[i] != '/')
             return derive->refuse(
-                derive, "reload_files[%u] '%s' is relative: write the whole path, from / on", i,
+                derive, "reload_files[%u] '%s' is relative: write an absolute path, from / on", i,
                 config->reload_files[i]);
     return 0;
 }
@@ -70,7 +70,7 @@ static int check_signal(struct det_derive *derive, const char *field, const char
     if (process_signal(name))
         return 0;
     return derive->refuse(
-        derive, "%s '%s' is not known: TERM, INT, QUIT, HUP, USR1, USR2, WINCH, ABRT or KILL",
+        derive, "%s '%s' is unknown: use TERM, INT, QUIT, HUP, USR1, USR2, WINCH, ABRT or KILL",
         field, name);
 }
 

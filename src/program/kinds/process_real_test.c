@@ -23,14 +23,14 @@ static bool is_there(int64_t pid)
     return kill((pid_t)pid, 0) == 0;
 }
 
-static void a_real_program_runs_and_leaves_nothing_behind(void **state)
+static void real_program_runs_and_leaves_no_process(void **state)
 {
     static struct process_desired desired;
     struct bench bench;
     int64_t pid;
 
     (void)state;
-    say(&desired, "/bin/sleep", "600", NULL);
+    set_arguments(&desired, "/bin/sleep", "600", NULL);
     desired.environment_count = 1;
     PUT(desired.environment[0], "WHO=me");
     PUT(desired.folder, "/");
@@ -49,14 +49,14 @@ static void a_real_program_runs_and_leaves_nothing_behind(void **state)
     bench_close(&bench);
 }
 
-static void a_real_end_is_seen_with_its_code(void **state)
+static void real_process_end_is_reported_with_its_code(void **state)
 {
     static struct process_desired desired;
     struct bench bench;
     siginfo_t info;
 
     (void)state;
-    say(&desired, "/bin/sh", "-c", "test \"$WHO$PWD\" = me/ && exit 7");
+    set_arguments(&desired, "/bin/sh", "-c", "test \"$WHO$PWD\" = me/ && exit 7");
     desired.environment_count = 1;
     PUT(desired.environment[0], "WHO=me");
     PUT(desired.folder, "/");
@@ -72,7 +72,7 @@ static void a_real_end_is_seen_with_its_code(void **state)
 }
 
 /* Both hold the pipe open: its end comes when both are gone. */
-static void what_it_has_started_goes_with_it(void **state)
+static void children_of_the_process_are_killed_with_it(void **state)
 {
     static struct process_desired desired;
     struct bench bench;
@@ -84,7 +84,7 @@ static void what_it_has_started_goes_with_it(void **state)
     (void)snprintf(fifo, sizeof fifo, "%s/fifo", folder);
     (void)snprintf(command, sizeof command, "exec 3>%s; sleep 600 & echo >&3; wait", fifo);
     assert_int_equal(mkfifo(fifo, 0600), 0);
-    say(&desired, "/bin/sh", "-c", command);
+    set_arguments(&desired, "/bin/sh", "-c", command);
     bench_open(&bench, &process_kind, NULL, &desired);
     bench_settle(&bench);
     pid = seen_of(&bench)->pid;
@@ -98,8 +98,8 @@ static void what_it_has_started_goes_with_it(void **state)
     det_test_folder_remove(folder);
 }
 
-/* A process of its own that is killed with its program: nothing of either is left. */
-static void it_ends_with_us_whatever_ends_us(void **state)
+/* Kills a separate process with its program: neither of them remains. */
+static void process_ends_with_its_supervisor(void **state)
 {
     static struct process_desired desired;
     struct bench bench;
@@ -111,7 +111,7 @@ static void it_ends_with_us_whatever_ends_us(void **state)
     (void)snprintf(fifo, sizeof fifo, "%s/fifo", folder);
     (void)snprintf(command, sizeof command, "exec 3>%s; echo >&3; exec sleep 600", fifo);
     assert_int_equal(mkfifo(fifo, 0600), 0);
-    say(&desired, "/bin/sh", "-c", command);
+    set_arguments(&desired, "/bin/sh", "-c", command);
     us = fork();
     if (us == 0) {
         bench_open(&bench, &process_kind, NULL, &desired);
@@ -128,7 +128,7 @@ static void it_ends_with_us_whatever_ends_us(void **state)
     det_test_folder_remove(folder);
 }
 
-static void it_runs_as_another_user(void **state)
+static void process_runs_as_another_user(void **state)
 {
     static struct process_desired desired;
     struct bench bench;
@@ -137,7 +137,7 @@ static void it_runs_as_another_user(void **state)
     (void)state;
     if (getuid() != 0)
         skip();
-    say(&desired, "/bin/sh", "-c", "test \"$(id -un)\" = nobody && exit 7");
+    set_arguments(&desired, "/bin/sh", "-c", "test \"$(id -un)\" = nobody && exit 7");
     PUT(desired.user, "nobody");
     bench_open(&bench, &process_kind, NULL, &desired);
     bench_step(&bench);
@@ -151,11 +151,11 @@ static void it_runs_as_another_user(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_real_program_runs_and_leaves_nothing_behind),
-        cmocka_unit_test(a_real_end_is_seen_with_its_code),
-        cmocka_unit_test(what_it_has_started_goes_with_it),
-        cmocka_unit_test(it_ends_with_us_whatever_ends_us),
-        cmocka_unit_test(it_runs_as_another_user),
+        cmocka_unit_test(real_program_runs_and_leaves_no_process),
+        cmocka_unit_test(real_process_end_is_reported_with_its_code),
+        cmocka_unit_test(children_of_the_process_are_killed_with_it),
+        cmocka_unit_test(process_ends_with_its_supervisor),
+        cmocka_unit_test(process_runs_as_another_user),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

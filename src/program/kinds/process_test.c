@@ -17,7 +17,7 @@ static det_time later(struct det_world *world, det_time span)
     return det_world_now(world, DET_CLOCK_MONOTONIC) + span;
 }
 
-/* Ends at SIGTERM, after as many seconds as its argument says; counts what it is told to reload. */
+/* Exits after SIGTERM, after the seconds of its argument; counts the requests to reload. */
 static int program_server(struct det_world *world, int argc, const char *const *argv)
 {
     det_sim_catch(world, SIGTERM);
@@ -76,12 +76,12 @@ static void a_config_without_a_program_is_refused(void **state)
     assert_refused(&process_kind, &config, "such as argv:");
 }
 
-static void what_is_left_out_has_a_default(void **state)
+static void absent_fields_have_defaults(void **state)
 {
     static struct process_desired config;
 
     (void)state;
-    say(&config, "server", NULL, NULL);
+    set_arguments(&config, "server", NULL, NULL);
     assert_string_equal(config.stop_signal, "TERM");
     assert_int_equal(config.grace_ms, 4000);
     assert_int_equal(config.steady_ms, 10000);
@@ -89,15 +89,15 @@ static void what_is_left_out_has_a_default(void **state)
     assert_int_equal(config.delay_max_ms, 60000);
 }
 
-static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
+static void config_errors_name_the_field_and_a_remedy(void **state)
 {
     static struct process_desired good, config;
 
     (void)state;
-    say(&good, "server", NULL, NULL);
+    set_arguments(&good, "server", NULL, NULL);
     config = good;
     PUT(config.folder, "var/x");
-    assert_refused(&process_kind, &config, "folder 'var/x' is relative: write the whole path");
+    assert_refused(&process_kind, &config, "folder 'var/x' is relative: write an absolute path");
     config = good;
     config.reload_files_count = 2;
     PUT(config.reload_files[0], "/etc/x");
@@ -105,14 +105,14 @@ static void what_is_wrong_is_told_with_its_field_and_a_remedy(void **state)
     assert_refused(&process_kind, &config, "reload_files[1] 'x' is relative");
     config = good;
     PUT(config.stop_signal, "BANG");
-    assert_refused(&process_kind, &config, "stop_signal 'BANG' is not known: TERM, INT");
+    assert_refused(&process_kind, &config, "stop_signal 'BANG' is unknown: use TERM, INT");
     config = good;
     PUT(config.reload_signal, "STOP");
-    assert_refused(&process_kind, &config, "reload_signal 'STOP' is not known");
+    assert_refused(&process_kind, &config, "reload_signal 'STOP' is unknown");
     config = good;
     config.environment_count = 1;
     PUT(config.environment[0], "9A=secret");
-    assert_refused(&process_kind, &config, "environment[0] is no NAME=value");
+    assert_refused(&process_kind, &config, "environment[0] is not NAME=value");
     PUT(config.environment[0], "secret");
     assert_refused(&process_kind, &config, "such as PORT=8080");
     config = good;
@@ -130,7 +130,7 @@ static void a_secret_of_the_environment_is_never_shown(void **state)
     char text[4096];
 
     (void)state;
-    say(&config, "server", NULL, NULL);
+    set_arguments(&config, "server", NULL, NULL);
     config.environment_count = 1;
     PUT(config.environment[0], "hunter2");
     assert_null(strstr(bench_derive(&process_kind, &config, &derive), "hunter2"));
@@ -146,7 +146,7 @@ static void a_program_is_started_kept_and_stopped(void **state)
     struct bench bench;
 
     (void)state;
-    say(&desired, "server", NULL, NULL);
+    set_arguments(&desired, "server", NULL, NULL);
     bench_open(&bench, &process_kind, sim, &desired);
     bench_run(&bench, DET_SECOND);
     assert_state(&bench, "running");
@@ -163,13 +163,13 @@ static void a_program_is_started_kept_and_stopped(void **state)
     bench_close(&bench);
 }
 
-static void one_that_ends_after_a_good_while_is_started_again_at_once(void **state)
+static void process_that_ran_long_is_restarted_at_once(void **state)
 {
     static struct process_desired desired;
     struct bench bench;
 
     (void)state;
-    say(&desired, "short", "15050", "3");
+    set_arguments(&desired, "short", "15050", "3");
     bench_open(&bench, &process_kind, sim, &desired);
     bench_run(&bench, 15 * DET_SECOND);
     assert_state(&bench, "running");
@@ -182,17 +182,17 @@ static void one_that_ends_after_a_good_while_is_started_again_at_once(void **sta
     bench_close(&bench);
 }
 
-static void one_that_ends_too_soon_is_started_later_each_time(void **state)
+static void process_that_ends_too_soon_backs_off(void **state)
 {
     static struct process_desired desired;
     struct bench bench;
 
     (void)state;
-    say(&desired, "short", "50", "3");
+    set_arguments(&desired, "short", "50", "3");
     bench_open(&bench, &process_kind, sim, &desired);
     bench_run(&bench, 500 * DET_MILLISECOND);
     assert_state(&bench, "backing_off");
-    assert_reason(&bench, "ended with code 3, 1 time too soon");
+    assert_reason(&bench, "ended with code 3, 1 early exit");
     /* 1 + 2 + 4 + 8 + 16 s and a little each: the sixth comes after 31 s. */
     bench_run(&bench, 30 * DET_SECOND);
     assert_int_equal(seen_of(&bench)->starts, 5);
@@ -202,11 +202,11 @@ static void one_that_ends_too_soon_is_started_later_each_time(void **state)
     assert_int_equal(seen_of(&bench)->starts, 16);
     /* Mended, it is tried at once, and has to prove itself. */
     assert_state(&bench, "backing_off");
-    say(&desired, "server", NULL, NULL);
+    set_arguments(&desired, "server", NULL, NULL);
     bench_run(&bench, 100 * DET_MILLISECOND);
     assert_true(seen_of(&bench)->is_running);
     assert_state(&bench, "starting");
-    assert_reason(&bench, "is watched");
+    assert_reason(&bench, "being watched");
     bench_run(&bench, 10 * DET_SECOND);
     assert_state(&bench, "running");
     assert_int_equal(seen_of(&bench)->early_exits, 0);
@@ -214,14 +214,14 @@ static void one_that_ends_too_soon_is_started_later_each_time(void **state)
     bench_close(&bench);
 }
 
-static void one_that_is_deaf_is_killed_after_its_grace(void **state)
+static void process_ignoring_the_stop_signal_is_killed(void **state)
 {
     static struct process_desired desired;
     struct bench bench;
     det_time began;
 
     (void)state;
-    say(&desired, "deaf", NULL, NULL);
+    set_arguments(&desired, "deaf", NULL, NULL);
     bench_open(&bench, &process_kind, sim, &desired);
     bench_run(&bench, DET_SECOND);
     began = bench_now(&bench);
@@ -234,24 +234,24 @@ static void one_that_is_deaf_is_killed_after_its_grace(void **state)
     bench_close(&bench);
 }
 
-static void other_arguments_replace_it(void **state)
+static void changed_arguments_replace_the_process(void **state)
 {
     static struct process_desired desired;
     struct bench bench;
     int64_t pid;
 
     (void)state;
-    say(&desired, "server", NULL, NULL);
+    set_arguments(&desired, "server", NULL, NULL);
     bench_open(&bench, &process_kind, sim, &desired);
     bench_run(&bench, DET_SECOND);
     pid = seen_of(&bench)->pid;
-    say(&desired, "server", "1", NULL);
+    set_arguments(&desired, "server", "1", NULL);
     bench_run(&bench, DET_SECOND);
     assert_state(&bench, "running");
     assert_int_equal(seen_of(&bench)->starts, 2);
     assert_int_not_equal(seen_of(&bench)->pid, pid);
     assert_int_equal(seen_of(&bench)->early_exits, 0);
-    /* What only says how it is ended does not. */
+    /* Members about how it is ended need no restart. */
     desired.grace_ms = 7000;
     bench_run(&bench, DET_SECOND);
     assert_int_equal(seen_of(&bench)->starts, 2);
@@ -259,13 +259,13 @@ static void other_arguments_replace_it(void **state)
     bench_close(&bench);
 }
 
-static void what_it_has_loaded_is_loaded_again(void **state)
+static void changed_reload_file_signals_the_process(void **state)
 {
     static struct process_desired desired;
     struct bench bench;
 
     (void)state;
-    say(&desired, "server", NULL, NULL);
+    set_arguments(&desired, "server", NULL, NULL);
     PUT(desired.reload_signal, "HUP");
     desired.reload_files_count = 1;
     PUT(desired.reload_files[0], "/etc/server.conf");
@@ -289,13 +289,13 @@ static void what_it_has_loaded_is_loaded_again(void **state)
     bench_close(&bench);
 }
 
-static void a_program_that_is_not_there_is_told_and_tried_again(void **state)
+static void missing_program_is_reported_and_retried(void **state)
 {
     static struct process_desired desired;
     struct bench bench;
 
     (void)state;
-    say(&desired, "no_such_program", NULL, NULL);
+    set_arguments(&desired, "no_such_program", NULL, NULL);
     bench_open(&bench, &process_kind, sim, &desired);
     bench_run(&bench, 300 * DET_MILLISECOND);
     assert_state(&bench, "backing_off");
@@ -314,7 +314,7 @@ static void a_start_that_was_cancelled_starts_nothing(void **state)
     struct bench bench;
 
     (void)state;
-    say(&desired, "server", NULL, NULL);
+    set_arguments(&desired, "server", NULL, NULL);
     bench_open(&bench, &process_kind, sim, &desired);
     bench.is_cancelled = true;
     bench_act(&bench, PROCESS_START);
@@ -324,14 +324,14 @@ static void a_start_that_was_cancelled_starts_nothing(void **state)
     bench_close(&bench);
 }
 
-static void memory_that_runs_out_is_told(void **state)
+static void allocation_failures_are_reported(void **state)
 {
     static struct process_desired desired;
     struct det_test_memory memory;
     struct bench bench;
 
     (void)state;
-    say(&desired, "server", NULL, NULL);
+    set_arguments(&desired, "server", NULL, NULL);
     desired.environment_count = 1;
     PUT(desired.environment[0], "A=b");
     det_test_memory_init(&memory);
@@ -340,7 +340,7 @@ static void memory_that_runs_out_is_told(void **state)
     (void)det_test_memory_fail(&memory, 1, true);
     bench_run(&bench, DET_SECOND);
     assert_state(&bench, "backing_off");
-    assert_reason(&bench, "there is no memory for its environment");
+    assert_reason(&bench, "environment: out of memory");
     (void)det_test_memory_fail(&memory, 0, false);
     bench_run(&bench, 5 * DET_SECOND);
     assert_true(seen_of(&bench)->is_running);
@@ -349,7 +349,7 @@ static void memory_that_runs_out_is_told(void **state)
     det_test_memory_deinit(&memory);
 }
 
-/* Opens and runs a worker for three seconds, in which it is told to reload once. */
+/* Opens and runs a worker for three seconds, with one request to reload. */
 static int run_with(struct det_test_memory *memory, void *argument)
 {
     static struct process_desired desired;
@@ -357,7 +357,7 @@ static int run_with(struct det_test_memory *memory, void *argument)
     int r = 0;
 
     (void)argument;
-    say(&desired, "server", NULL, NULL);
+    set_arguments(&desired, "server", NULL, NULL);
     desired.environment_count = desired.reload_files_count = 1;
     PUT(desired.environment[0], "A=b");
     PUT(desired.reload_files[0], "/etc/server.conf");
@@ -402,8 +402,8 @@ static void each_allocation_may_fail_and_nothing_is_reloaded_or_replaced_for_it(
     assert_true(number > 30);
 }
 
-/* A minute of it would be six ends that came too soon, and a delay of half a minute. */
-static void a_shortage_of_our_own_is_no_end_that_came_too_soon(void **state)
+/* A minute of it would be six early exits, and a delay of half a minute. */
+static void local_shortage_is_not_counted_as_an_early_end(void **state)
 {
     static const int codes[] = { DET_ERR_LIMIT, DET_ERR_NO_MEMORY };
     static struct process_desired desired;
@@ -413,7 +413,7 @@ static void a_shortage_of_our_own_is_no_end_that_came_too_soon(void **state)
     (void)state;
     det_test_poor_world_open(&poor, det_sim_world(sim));
     for (size_t i = 0; i < 2; i++) {
-        say(&desired, "server", NULL, NULL);
+        set_arguments(&desired, "server", NULL, NULL);
         bench_open(&bench, &process_kind, sim, &desired);
         poor.start_fails_with = codes[i];
         bench_run(&bench, DET_MINUTE);
@@ -434,27 +434,25 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_config_without_a_program_is_refused),
-        cmocka_unit_test(what_is_left_out_has_a_default),
-        cmocka_unit_test(what_is_wrong_is_told_with_its_field_and_a_remedy),
+        cmocka_unit_test(absent_fields_have_defaults),
+        cmocka_unit_test(config_errors_name_the_field_and_a_remedy),
         cmocka_unit_test(a_secret_of_the_environment_is_never_shown),
         cmocka_unit_test_setup_teardown(a_program_is_started_kept_and_stopped, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
-            one_that_ends_after_a_good_while_is_started_again_at_once, set_up, tear_down),
+            process_that_ran_long_is_restarted_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(process_that_ends_too_soon_backs_off, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
-            one_that_ends_too_soon_is_started_later_each_time, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            one_that_is_deaf_is_killed_after_its_grace, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(other_arguments_replace_it, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_it_has_loaded_is_loaded_again, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(
-            a_program_that_is_not_there_is_told_and_tried_again, set_up, tear_down),
+            process_ignoring_the_stop_signal_is_killed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(changed_arguments_replace_the_process, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(changed_reload_file_signals_the_process, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(missing_program_is_reported_and_retried, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             a_start_that_was_cancelled_starts_nothing, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(memory_that_runs_out_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(allocation_failures_are_reported, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
             each_allocation_may_fail_and_nothing_is_reloaded_or_replaced_for_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(
-            a_shortage_of_our_own_is_no_end_that_came_too_soon, set_up, tear_down),
+            local_shortage_is_not_counted_as_an_early_end, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

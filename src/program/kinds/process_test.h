@@ -10,7 +10,8 @@
 #include "kinds/process.h"
 
 /* A config of up to three words, settled. */
-static inline void say(struct process_desired *config, const char *a, const char *b, const char *c)
+static inline void set_arguments(
+    struct process_desired *config, const char *a, const char *b, const char *c)
 {
     const char *const words[] = { a, b, c };
 

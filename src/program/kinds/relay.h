@@ -59,10 +59,11 @@ DET_MUST_CHECK int relay_login(
     struct relay *relay, const struct relay_call *call, const char *auth_token,
     struct relay_instance *ret, struct relay_failure *failure);
 struct relay_pulled {
-    size_t bytes;     /* of the body */
-    uint32_t count;   /* of the messages */
-    uint32_t useless; /* those that are invalid or too large, or for which there is no memory: the
-                       * relay has handed them out, and they are lost */
+    size_t bytes;   /* of the body */
+    uint32_t count; /* of the messages */
+    /* Messages that are invalid or too large, or for which there is no memory: the relay has handed
+     * them out, and they are lost. */
+    uint32_t useless;
 };
 /* Appends the messages to a list of struct channel_message. An invalid one does not affect the
  * others. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "kinds/relay_http.h"
 #include "kinds/relay_token.h"
 #include "json/reader.h"
@@ -17,7 +18,7 @@
 
 #define NO_CONTENT 204
 
-/* NULL: it is not JSON. Only DET_ERR_NO_MEMORY is an error. */
+/* Returns the answer as JSON; NULL: it is not JSON. Only DET_ERR_NO_MEMORY is an error. */
 static int read_answer(
     const struct relay *relay, struct det_arena *arena, const struct det_json_value **ret)
 {
@@ -29,8 +30,8 @@ static int read_answer(
     return r == DET_ERR_NO_MEMORY ? r : 0;
 }
 
-/* The text of a member, at most `max` bytes of it; NULL: it is of another type, or too long, or not
- * there though it must be. */
+/* Returns the text of a member, at most `max` bytes; NULL: another type, too long, or a required
+ * member is missing. */
 static const char *text_of(
     const struct det_json_value *object, const char *name, bool is_needed, size_t max)
 {
@@ -54,7 +55,7 @@ int relay_login(
     det_buffer_clear(&relay->request);
     r = relay_hash(auth_token, authorization + strlen(authorization));
     if (r < 0)
-        return relay_misunderstood(relay, r, "login", "there is no SHA3-256 here", failure);
+        return relay_misunderstood(relay, r, "login", "SHA3-256 is not available", failure);
     r = relay_exchange(
         relay, call, &(struct relay_request){ "login", LOGIN_PATH, true, authorization }, failure);
     explicit_bzero(authorization, sizeof authorization);
@@ -65,7 +66,7 @@ int relay_login(
     uuid = text_of(answer, "uuid", true, RELAY_UUID_MAX);
     name = text_of(answer, "name", false, RELAY_NAME_MAX);
     if (r < 0)
-        r = relay_misunderstood(relay, r, "login", "there is no memory left", failure);
+        r = relay_misunderstood(relay, r, "login", "out of memory", failure);
     else if (!uuid || !*uuid || !name)
         r = relay_misunderstood(
             relay, DET_ERR_MALFORMED, "login", "the answer has no uuid and name", failure);
@@ -77,12 +78,13 @@ int relay_login(
         snprintf(ret->uuid, sizeof ret->uuid, "%s", uuid);
         memcpy(relay->uuid, ret->uuid, sizeof relay->uuid);
         snprintf(ret->name, sizeof ret->name, "%s", name);
+        det_assert(relay_has_token(relay) && strlen(relay->uuid) == strlen(uuid));
     }
     det_arena_deinit(&arena);
     return r;
 }
 
-/* False: it is useless. */
+/* Returns false for an invalid message. */
 static bool take_message(
     struct relay *relay, const struct det_json_value *item, struct det_list *messages)
 {
@@ -121,7 +123,7 @@ int relay_pull(
         r = read_answer(relay, &arena, &answer);
     list = det_json_get(answer, "messages");
     if (r < 0)
-        r = relay_misunderstood(relay, r, "pull", "there is no memory left", failure);
+        r = relay_misunderstood(relay, r, "pull", "out of memory", failure);
     else if (relay->status != NO_CONTENT && !det_json_is(list, DET_JSON_ARRAY))
         r = relay_misunderstood(
             relay, DET_ERR_MALFORMED, "pull", "the answer has no messages", failure);
@@ -129,6 +131,7 @@ int relay_pull(
         pulled.count++;
         pulled.useless += !take_message(relay, item, messages);
     }
+    det_assert(pulled.useless <= pulled.count);
     det_arena_deinit(&arena);
     if (r == 0)
         *ret = pulled;
@@ -154,6 +157,7 @@ static void write_messages(
     }
     det_json_close(json, ']');
     det_json_close(json, '}');
+    det_assert(json->depth == 0);
 }
 
 int relay_push(
@@ -163,6 +167,7 @@ int relay_push(
     struct det_json_writer json;
     int r;
 
+    det_assert(count > 0 && count <= CHANNEL_BATCH_MAX);
     det_json_writer_init(&json, relay->allocator);
     write_messages(&json, relay->uuid, list, count);
     det_buffer_clear(&relay->request);

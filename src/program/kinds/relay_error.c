@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* relay_error.c - what a failed call of a relay is, and what is done about it. */
+/* relay_error.c - classes of failed calls of a relay, and their delays. */
 #include "kinds/relay_error.h"
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "http/client.h"
 
 #define STEPS 6
@@ -97,7 +98,7 @@ enum relay_class relay_classify(long status, const char *body, size_t size)
 
 bool relay_status_is_poison(long status)
 {
-    /* These depend on the client, the place, and the time. */
+    /* These depend on the client, the path and the time, not on the message. */
     static const uint16_t not_the_message[] = { 401, 403, 404, 405, 407, 408, 425, 426, 429 };
 
     for (size_t i = 0; i < sizeof not_the_message / sizeof not_the_message[0]; i++)
@@ -130,11 +131,14 @@ det_time relay_retry_after(const char *text, det_time wall)
     }
     for (; *text >= '0' && *text <= '9' && seconds < RELAY_RETRY_AFTER_MAX; text++)
         seconds = seconds * 10 + (*text - '0');
-    return at_most(seconds);
+    seconds = at_most(seconds);
+    det_assert(seconds >= 0 && seconds <= RELAY_RETRY_AFTER_MAX);
+    return seconds;
 }
 
 det_time relay_delay(enum relay_class class, uint32_t count, det_time retry_after)
 {
+    det_assert(retry_after >= 0);
     if (retry_after > 0)
         return retry_after;
     if (count == 0)

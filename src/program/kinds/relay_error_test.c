@@ -10,7 +10,7 @@
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-static void test_an_answer_has_the_first_class_that_holds(void **state)
+static void test_answer_gets_the_first_matching_class(void **state)
 {
     static const struct {
         long status;
@@ -47,7 +47,7 @@ static void test_an_answer_has_the_first_class_that_holds(void **state)
     assert_int_equal(relay_classify(0, NULL, 0), RELAY_NETWORK);
 }
 
-static void test_only_what_is_wrong_with_a_message_poisons_it(void **state)
+static void test_only_message_errors_poison_a_message(void **state)
 {
     static const long poison[] = { 400, 413, 415, 422 };
     static const long innocent[] = { 0, 200, 401, 403, 404, 405, 407, 408, 425, 429, 500, 503 };
@@ -136,7 +136,7 @@ static void test_delays_are_exact(void **state)
     }
 }
 
-static void test_resets_come_at_their_counts_and_once(void **state)
+static void test_resets_happen_once_at_their_counts(void **state)
 {
     static const struct {
         enum relay_class class;
@@ -182,7 +182,7 @@ static void test_a_token_is_hashed_twice(void **state)
     assert_string_equal(text, "42012470e20e90036b3098da71e1056ce0e561031bc41fa47faa1d1269f93a2e");
 }
 
-static void test_urls_are_judged(void **state)
+static void test_relay_urls_are_validated(void **state)
 {
     static const struct {
         const char *url;
@@ -229,15 +229,15 @@ static void test_urls_are_judged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_answer_has_the_first_class_that_holds),
-        cmocka_unit_test(test_only_what_is_wrong_with_a_message_poisons_it),
+        cmocka_unit_test(test_answer_gets_the_first_matching_class),
+        cmocka_unit_test(test_only_message_errors_poison_a_message),
         cmocka_unit_test(test_classes_have_names_and_counters),
         cmocka_unit_test(test_retry_after_is_seconds_or_a_date),
         cmocka_unit_test(test_delays_are_exact),
-        cmocka_unit_test(test_resets_come_at_their_counts_and_once),
+        cmocka_unit_test(test_resets_happen_once_at_their_counts),
         cmocka_unit_test(test_tokens_are_replaced_ten_minutes_early),
         cmocka_unit_test(test_a_token_is_hashed_twice),
-        cmocka_unit_test(test_urls_are_judged),
+        cmocka_unit_test(test_relay_urls_are_validated),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

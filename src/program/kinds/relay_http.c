@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "kinds/relay_url.h"
 
@@ -22,8 +23,8 @@ static bool is_cancelled(void *user)
     return relay->call->is_cancelled && relay->call->is_cancelled(relay->call->user);
 }
 
-/* What stands behind the name of a header line, NUL-terminated in `target`; false: another name, or
- * it does not fit. */
+/* Copies the value of a header line, NUL-terminated, to `target`; false: another name, or it does
+ * not fit. */
 static bool take_header(
     const char *line, size_t size, const char *name, char *target, size_t capacity)
 {
@@ -37,12 +38,13 @@ static bool take_header(
         size--;
     if (size - skip >= capacity)
         return false;
+    det_assert(skip <= size);
     memcpy(target, line + skip, size - skip);
     target[size - skip] = 0;
     return true;
 }
 
-/* What may be in the value of a cookie (RFC 6265). */
+/* Returns true for a valid value of a cookie (RFC 6265). */
 static bool is_cookie_value(const char *text)
 {
     for (const char *at = text; *at; at++)
@@ -57,7 +59,7 @@ static void take_line(void *user, const char *line, size_t size)
     char cookie[RELAY_TOKEN_MAX + 256];
 
     if (size > 5 && !strncasecmp(line, "HTTP/", 5)) {
-        /* Of a proxy or of a 100: what counts is the last head. */
+        /* The heads of proxies and of 100 come first; the last head counts. */
         relay->offered[0] = relay->retry_after[0] = 0;
     } else if (take_header(line, size, "Set-Cookie", cookie, sizeof cookie)) {
         cookie[strcspn(cookie, ";")] = 0;
@@ -90,6 +92,7 @@ int relay_open(const struct relay_options *options, struct relay **ret)
     size_t size = strlen(options->url);
     int r = DET_ERR_NO_MEMORY;
 
+    det_assert(relay_url_is_valid(options->url));
     relay = DET_NEW(options->allocator, struct relay);
     if (!relay)
         return r;
@@ -133,11 +136,12 @@ void relay_forget_token(struct relay *relay)
     explicit_bzero(relay->token, sizeof relay->token);
 }
 
-/* Bodies come from anywhere: what is not plain becomes a question mark. */
+/* Bodies may have any bytes: unprintable ones become question marks. */
 static void show_body(struct relay_failure *failure, const char *body, size_t size)
 {
     size_t used = strlen(failure->text);
 
+    det_assert(used < sizeof failure->text);
     if (!size || size >= SHOWN_MAX || used + 2 >= sizeof failure->text)
         return;
     failure->text[used++] = ':';
@@ -147,7 +151,7 @@ static void show_body(struct relay_failure *failure, const char *body, size_t si
     failure->text[used] = 0;
 }
 
-static void say_failure(
+static void describe_failure(
     struct relay *relay, const char *name, const char *why, struct relay_failure *failure)
 {
     const char *body = det_buffer_text(&relay->answer);
@@ -165,12 +169,12 @@ static void say_failure(
 int relay_misunderstood(
     struct relay *relay, int code, const char *name, const char *why, struct relay_failure *failure)
 {
-    say_failure(relay, name, why, failure);
+    describe_failure(relay, name, why, failure);
     return code;
 }
 
-/* What the client, or the relay, has to say. */
-static int judge_transfer(
+/* Evaluates the result of the client, or the status of the relay. */
+static int evaluate_transfer(
     struct relay *relay, int code, const struct http_result *result, const char *name,
     struct relay_failure *failure)
 {
@@ -181,28 +185,27 @@ static int judge_transfer(
         return 0;
     if (code == 0) {
         snprintf(why, sizeof why, "status %ld", relay->status);
-        say_failure(relay, name, why, failure);
+        describe_failure(relay, name, why, failure);
         return DET_ERR_REFUSED;
     }
-    /* Half an answer is none. */
+    /* A partial answer does not count. */
     det_buffer_clear(&relay->answer);
     if (code == DET_ERR_LIMIT) {
-        say_failure(relay, name, "the answer has more than 1 MiB", failure);
+        describe_failure(relay, name, "the answer has more than 1 MiB", failure);
         return code;
     }
     relay->status = 0;
     if (code == DET_ERR_CANCELLED) {
-        say_failure(relay, name, "cancelled", failure);
+        describe_failure(relay, name, "cancelled", failure);
         return code;
     }
     if (code == DET_ERR_NO_MEMORY || result->is_shortage) {
-        say_failure(
-            relay, name,
-            code == DET_ERR_NO_MEMORY ? "there is no memory left" : HTTP_CLIENT_SHORTAGE_TEXT,
+        describe_failure(
+            relay, name, code == DET_ERR_NO_MEMORY ? "out of memory" : HTTP_CLIENT_SHORTAGE_TEXT,
             failure);
         return DET_ERR_NO_MEMORY;
     }
-    say_failure(relay, name, result->reason, failure);
+    describe_failure(relay, name, result->reason, failure);
     return code;
 }
 
@@ -246,6 +249,8 @@ int relay_exchange(
     };
     int r = DET_ERR_NO_MEMORY;
 
+    /* One caller at a time. */
+    det_assert(!relay->call);
     snprintf(url, sizeof url, "%s%s", relay->url, request->path);
     det_buffer_clear(&relay->answer);
     relay->offered[0] = relay->retry_after[0] = 0;
@@ -255,5 +260,5 @@ int relay_exchange(
         r = http_client_call(relay->client, &http, &result);
     relay->call = NULL;
     http_lines_deinit(&lines);
-    return judge_transfer(relay, r, &result, request->name, failure);
+    return evaluate_transfer(relay, r, &result, request->name, failure);
 }

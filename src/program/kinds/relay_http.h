@@ -21,7 +21,7 @@ struct relay {
     char token[RELAY_TOKEN_MAX + 1]; /* "": none */
     char uuid[RELAY_UUID_MAX + 1];   /* of the last login */
     struct det_buffer request, answer;
-    /* Of the exchange in progress. */
+    /* State of the exchange in progress. */
     char offered[RELAY_TOKEN_MAX + 1]; /* the cookie "token" of the answer */
     char retry_after[64];
     long status;

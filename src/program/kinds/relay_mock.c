@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "kinds/relay_mock_internal.h"
 
@@ -28,7 +29,7 @@ void relay_mock_unlock(struct relay_mock *mock)
     det_mutex_unlock(mock->world, mock->mutex);
 }
 
-/* How long head and body are together; 0: the head is not all there. */
+/* Returns the size of head and body; 0: the head is incomplete. */
 static size_t size_of_request(const struct det_buffer *input, size_t *ret_head)
 {
     const char *end = strstr(det_buffer_text(input), "\r\n\r\n");
@@ -170,8 +171,8 @@ static void accept_all(void *argument)
     }
 }
 
-/* A port that was chosen by name stays ours when nobody listens at it: first ask for any, then for
- * that one. */
+/* An explicitly bound port stays ours while the mock does not listen: first asks for any port, then
+ * binds that one. */
 static int bind_listener(struct relay_mock *mock)
 {
     struct sockaddr_in address = { .sin_family = AF_INET };
@@ -270,6 +271,7 @@ int relay_mock_start(struct relay_mock *mock)
 
     if (!mock->is_down)
         return 0;
+    det_assert(mock->listener >= 0 && det_list_is_empty(&mock->connections));
     if (listen(mock->listener, BACKLOG) < 0)
         return DET_ERR_IO;
     mock->is_down = false;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* relay_mock_answer.c - what the mock relay says, what it remembers, and how it fails. */
+/* relay_mock_answer.c - answers, state and faults of the mock relay. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "kinds/relay_mock_internal.h"
 #include "json/reader.h"
@@ -25,7 +26,7 @@ static const struct {
     { "POST /v2/instance/push HTTP/1.1\r\n", RELAY_MOCK_PUSH },
 };
 
-/* RELAY_MOCK_CALLS: none of them. */
+/* Returns RELAY_MOCK_CALLS for an unknown call. */
 static enum relay_mock_call call_of(const char *head)
 {
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
@@ -169,12 +170,13 @@ static void act_on_call(
     }
 }
 
-/* Under the lock: what is to go wrong with this call. */
+/* Call it with the lock. Returns the fault of this call. */
 static struct relay_mock_fault next_fault(struct relay_mock *mock, enum relay_mock_call call)
 {
     struct relay_mock_faults *faults = &mock->faults[call];
     struct relay_mock_fault fault = { 0 };
 
+    det_assert(faults->first < RELAY_MOCK_FAULTS_MAX && faults->count <= RELAY_MOCK_FAULTS_MAX);
     if (faults->count > 0) {
         fault = faults->list[faults->first];
         faults->first = (faults->first + 1) % RELAY_MOCK_FAULTS_MAX;
@@ -298,6 +300,7 @@ uint64_t relay_mock_count(struct relay_mock *mock, enum relay_mock_count which)
 {
     uint64_t count;
 
+    det_assert(which < RELAY_MOCK_COUNTS);
     relay_mock_lock(mock);
     count = mock->counts[which];
     relay_mock_unlock(mock);

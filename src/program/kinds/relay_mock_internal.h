@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* relay_mock_internal.h - what the files of the mock relay share: its memory, and how a request is
- * answered. */
+/* relay_mock_internal.h - shared by the files of the mock relay: its state, and the answer to a
+ * request. */
 #ifndef DET_KINDS_RELAY_MOCK_INTERNAL_H
 #define DET_KINDS_RELAY_MOCK_INTERNAL_H
 
@@ -40,7 +40,7 @@ struct relay_mock {
     /* Under the lock. */
     char hash[RELAY_HASH_TEXT];
     char uuid[65];
-    uint64_t token; /* the number of the one that is good; 0: none */
+    uint64_t token; /* number of the valid token; 0: none */
     uint64_t tokens;
     uint32_t most;
     const char *poison;

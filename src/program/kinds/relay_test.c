@@ -86,7 +86,7 @@ static void fail_next(struct house *house, enum relay_mock_call call, struct rel
     assert_int_equal(relay_mock_fail(house->mock, call, &fault), 0);
 }
 
-static void test_a_login_shows_the_hash_and_keeps_the_cookie(void **state)
+static void test_login_sends_the_hash_and_keeps_the_cookie(void **state)
 {
     struct house house;
     char head[4096];
@@ -128,7 +128,7 @@ static void test_a_wrong_secret_is_an_invalid_token(void **state)
     house_close(&house);
 }
 
-static void test_messages_arrive_as_they_were(void **state)
+static void test_message_content_is_unchanged(void **state)
 {
     static const char content[] = "quote \" slash \\ line \n umlaut \xc3\xa4 {}";
     const struct channel_message *pushed;
@@ -163,7 +163,7 @@ static void test_messages_arrive_as_they_were(void **state)
     house_close(&house);
 }
 
-/* What a pull is answered with, and what it is told as. */
+/* The answer to a pull, and its reported failure. */
 static const struct {
     struct relay_mock_fault fault;
     int error;
@@ -239,7 +239,7 @@ static const struct {
       "pull: unknown, the answer has more than 1 MiB" },
 };
 
-static void test_each_class_is_told(void **state)
+static void test_each_failure_class_is_reported(void **state)
 {
     struct house house;
 
@@ -256,7 +256,7 @@ static void test_each_class_is_told(void **state)
         assert_int_equal(house.failure.retry_after, classes[i].retry_after);
         assert_memory_equal(house.failure.text, classes[i].text, strlen(classes[i].text));
     }
-    /* None of them has cost us the token, and a push is told in the same way. */
+    /* None of them has lost the token, and a push is reported likewise. */
     assert_int_equal(pull(&house), 0);
     fail_next(&house, RELAY_MOCK_PUSH, (struct relay_mock_fault){ .status = 503 });
     assert_int_equal(push(&house, "x"), DET_ERR_REFUSED);
@@ -267,7 +267,7 @@ static void test_each_class_is_told(void **state)
     house_close(&house);
 }
 
-static void test_one_useless_message_does_not_spoil_the_others(void **state)
+static void test_malformed_message_does_not_affect_the_others(void **state)
 {
     struct channel_message *message;
     struct house house;
@@ -293,7 +293,7 @@ static void test_one_useless_message_does_not_spoil_the_others(void **state)
     house_close(&house);
 }
 
-static void test_a_login_without_what_it_is_for_has_failed(void **state)
+static void test_login_without_a_cookie_or_id_fails(void **state)
 {
     static const struct {
         struct relay_mock_fault fault;
@@ -323,7 +323,7 @@ static void test_a_login_without_what_it_is_for_has_failed(void **state)
     house_close(&house);
 }
 
-static void test_nobody_there_is_the_network(void **state)
+static void test_unreachable_relay_is_a_network_error(void **state)
 {
     struct house house;
 
@@ -339,7 +339,7 @@ static void test_nobody_there_is_the_network(void **state)
     house_close(&house);
 }
 
-/* Logs in from a process of its own that may open so many descriptors more. */
+/* Logs in from a separate process that may open this many more descriptors. */
 static int log_in_with(struct house *house, unsigned left)
 {
     pid_t child = fork();
@@ -358,7 +358,7 @@ static int log_in_with(struct house *house, unsigned left)
     return -WEXITSTATUS(status);
 }
 
-static void test_a_shortage_of_our_own_is_not_the_network(void **state)
+static void test_allocation_failure_is_not_a_network_error(void **state)
 {
     unsigned shortages = 0;
     struct house house;
@@ -417,7 +417,7 @@ static void test_a_call_can_be_cancelled(void **state)
     house_close(&house);
 }
 
-static void test_a_reset_is_a_new_connection_with_the_old_token(void **state)
+static void test_reset_opens_a_connection_and_keeps_the_token(void **state)
 {
     struct house house;
 
@@ -466,7 +466,7 @@ static int with_little_memory(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void test_memory_may_end(void **state)
+static void test_every_failed_allocation_is_survived(void **state)
 {
     struct house house;
 
@@ -479,18 +479,18 @@ static void test_memory_may_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_login_shows_the_hash_and_keeps_the_cookie),
+        cmocka_unit_test(test_login_sends_the_hash_and_keeps_the_cookie),
         cmocka_unit_test(test_a_wrong_secret_is_an_invalid_token),
-        cmocka_unit_test(test_messages_arrive_as_they_were),
-        cmocka_unit_test(test_each_class_is_told),
-        cmocka_unit_test(test_one_useless_message_does_not_spoil_the_others),
-        cmocka_unit_test(test_a_login_without_what_it_is_for_has_failed),
-        cmocka_unit_test(test_nobody_there_is_the_network),
-        cmocka_unit_test(test_a_shortage_of_our_own_is_not_the_network),
+        cmocka_unit_test(test_message_content_is_unchanged),
+        cmocka_unit_test(test_each_failure_class_is_reported),
+        cmocka_unit_test(test_malformed_message_does_not_affect_the_others),
+        cmocka_unit_test(test_login_without_a_cookie_or_id_fails),
+        cmocka_unit_test(test_unreachable_relay_is_a_network_error),
+        cmocka_unit_test(test_allocation_failure_is_not_a_network_error),
         cmocka_unit_test(test_a_deadline_is_kept),
         cmocka_unit_test(test_a_call_can_be_cancelled),
-        cmocka_unit_test(test_a_reset_is_a_new_connection_with_the_old_token),
-        cmocka_unit_test(test_memory_may_end),
+        cmocka_unit_test(test_reset_opens_a_connection_and_keeps_the_token),
+        cmocka_unit_test(test_every_failed_allocation_is_survived),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static int log_in(const char *url, struct relay_failure *failure)
     return r;
 }
 
-/* A server with a certificate that nobody has signed but itself. */
+/* A server with a self-signed certificate. */
 struct stranger {
     SSL_CTX *context;
     int listener;
@@ -91,7 +91,7 @@ static void stranger_close(struct stranger *stranger)
     SSL_CTX_free(stranger->context);
 }
 
-static void test_who_cannot_prove_who_it_is_is_told_nothing(void **state)
+static void test_relay_without_a_valid_certificate_gets_no_data(void **state)
 {
     struct relay_failure failure;
     struct stranger stranger;
@@ -109,11 +109,11 @@ static void test_who_cannot_prove_who_it_is_is_told_nothing(void **state)
 
 static void set_proxy(const char *url)
 {
-    /* NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else looks now */
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread runs */
     assert_int_equal(setenv("http_proxy", url, 1), 0);
 }
 
-static void test_a_proxy_is_not_for_this_machine(void **state)
+static void test_proxy_is_not_used_for_loopback(void **state)
 {
     struct relay_failure failure;
     struct relay_mock *mock = NULL;
@@ -134,8 +134,8 @@ static void test_a_proxy_is_not_for_this_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_cannot_prove_who_it_is_is_told_nothing),
-        cmocka_unit_test(test_a_proxy_is_not_for_this_machine),
+        cmocka_unit_test(test_relay_without_a_valid_certificate_gets_no_data),
+        cmocka_unit_test(test_proxy_is_not_used_for_loopback),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* relay_token.h - the two tokens of a relay: what is sent of the one that a user configures, and
- * how long the one that a login gives is good for. */
+/* relay_token.h - the two tokens of a relay: the hash of the configured one, and the lifetime of
+ * the one from a login. */
 #ifndef DET_KINDS_RELAY_TOKEN_H
 #define DET_KINDS_RELAY_TOKEN_H
 
 #include <detent/base.h>
 
-/* A new token is fetched so long before the old one ends. */
+/* A new token is fetched this long before the old one ends. */
 #define RELAY_TOKEN_EARLY (10 * DET_MINUTE)
-/* The relay does not say how long a token is good for. */
+/* The relay does not report the lifetime of a token. */
 #define RELAY_TOKEN_LIFE (23 * DET_HOUR)
 #define RELAY_HASH_TEXT  65
 
@@ -18,7 +18,7 @@
  * the cryptographic library does not know the hash. */
 DET_MUST_CHECK int relay_hash(const char *token, char target[RELAY_HASH_TEXT]);
 
-/* Whether a token is to be replaced. An expiry of 0 is not known, and never comes. */
+/* Returns true if a token must be replaced. An expiry of 0 is unknown, and never reached. */
 static inline bool relay_token_is_expiring(det_time expiry, det_time wall)
 {
     return expiry && (expiry <= wall || expiry - RELAY_TOKEN_EARLY < wall);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* relay_url.c - whether a URL can be that of a relay. */
+/* relay_url.c - validates the URL of a relay. */
 #include "kinds/relay_url.h"
 
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #define DIGITS  "0123456789"
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-/* What stands behind the scheme; NULL: it is another one. */
+/* Returns the text after the scheme; NULL: another scheme. */
 static const char *skip_scheme(const char *url)
 {
     if (!strncasecmp(url, "http://", 7))
@@ -19,7 +19,7 @@ static const char *skip_scheme(const char *url)
     return !strncasecmp(url, "https://", 8) ? url + 8 : NULL;
 }
 
-/* The length of the host; 0: it is none. */
+/* Returns the length of the host; 0: not a host. */
 static size_t host_length(const char *text)
 {
     size_t length;
@@ -30,7 +30,7 @@ static size_t host_length(const char *text)
     return length > 2 && text[length] == ']' ? length + 1 : 0;
 }
 
-/* What stands behind the port, if there is one; NULL: it is not between 1 and 65535. */
+/* Returns the text after the port, if any; NULL: it is not between 1 and 65535. */
 static const char *skip_port(const char *text)
 {
     unsigned port = 0;

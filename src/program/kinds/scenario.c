@@ -10,14 +10,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/checked.h"
 #include "base/text.h"
 #include "kinds/kinds.h"
 #include "os/os.h"
 
 #define TICK_DEFAULT (100 * DET_MILLISECOND)
-/* How often a function that waits for a state looks. */
-#define LOOK_EVERY         (50 * DET_MILLISECOND)
+/* Interval of checks for a state. */
+#define CHECK_EVERY        (50 * DET_MILLISECOND)
 #define NOTE_MAX           400
 
 #define DET_SCENARIO(name) extern const struct det_scenario det_scenario_##name;
@@ -60,6 +61,7 @@ const char *det_scenario_nearest(const char *name)
     for (size_t i = 0; i < SCENARIO_COUNT; i++)
         names[i] = det_scenarios()[i]->name;
     nearest = det_text_nearest(name, names, SCENARIO_COUNT);
+    det_assert(nearest < SCENARIO_COUNT);
     return nearest < 0 ? NULL : names[nearest];
 }
 
@@ -74,7 +76,7 @@ enum det_scenario_level det_scenario_level_of(enum det_worker_event_kind kind)
     return (size_t)kind < sizeof levels / sizeof *levels ? levels[kind] : DET_SCENARIO_ERROR;
 }
 
-/* What a function of a scenario can do. */
+/* Functions for scenarios. */
 
 static bool is_over(struct det_scenario_run *run)
 {
@@ -99,7 +101,7 @@ static bool is_in_state(struct det_scenario_run *run, const char *id, const char
 {
     struct det_worker_status status;
 
-    if (det_workers_get(run->workers, id, &status, NULL, NULL) < 0)
+    if (det_workers_get(run->workers, id, NULL, &status, NULL, NULL) < 0)
         return state == NULL;
     return state && strcmp(status.state, state) == 0;
 }
@@ -115,14 +117,14 @@ int det_scenario_wait_state(
 
         if (now >= deadline)
             return DET_ERR_TIMEOUT;
-        r = det_scenario_wait(run, now + LOOK_EVERY);
+        r = det_scenario_wait(run, now + CHECK_EVERY);
         if (r < 0)
             return r;
     }
     return 0;
 }
 
-void det_scenario_say(struct det_scenario_run *run, const char *name, const char *format, ...)
+void det_scenario_print(struct det_scenario_run *run, const char *name, const char *format, ...)
 {
     char text[NOTE_MAX];
     struct det_scenario_note note = { .name = name, .text = text };
@@ -139,6 +141,7 @@ void det_scenario_say(struct det_scenario_run *run, const char *name, const char
 
 int det_scenario_provide(struct det_scenario_run *run, const char *name, void *thing)
 {
+    det_assert(!run->workers && run->provided_count < DET_SCENARIO_PROVIDED_MAX);
     /* The last one is the end of the list. */
     if (run->provided_count + 1 >= DET_SCENARIO_PROVIDED_MAX)
         return DET_ERR_LIMIT;
@@ -166,11 +169,11 @@ static int check_events(
             scenario->config ? "a config and a function" : "neither a config nor a function");
     if (options->duration < 0)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "scenario %s: a duration is not negative; 0 is without end",
-            scenario->name);
+            reterr, DET_ERR_INVALID,
+            "scenario %s: a duration must not be negative; 0 means no limit", scenario->name);
     if (options->tick < 0)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "scenario %s: a tick is longer than nothing", scenario->name);
+            reterr, DET_ERR_INVALID, "scenario %s: a tick must be greater than 0", scenario->name);
     return 0;
 }
 
@@ -195,7 +198,7 @@ static int open_workers(struct det_scenario_run *run, struct det_error *reterr)
     return det_workers_open(&workers, &run->workers, reterr);
 }
 
-/* Lets it happen, up to its end or its failure. */
+/* Runs the scenario up to its end or its failure. */
 static int drive_run(struct det_scenario_run *run, struct det_error *reterr)
 {
     int r = 0;
@@ -208,7 +211,7 @@ static int drive_run(struct det_scenario_run *run, struct det_error *reterr)
         r = run->scenario->run(run, reterr);
     if (r == 0 && run->scenario->config)
         r = det_scenario_wait(run, run->until);
-    /* That it is over is how it ends. */
+    /* Its regular end is cancellation. */
     return r == DET_ERR_CANCELLED ? 0 : r;
 }
 
@@ -221,6 +224,7 @@ static int run_workers(struct det_scenario_run *run, struct det_error *reterr)
     if (r < 0)
         return r;
     r = drive_run(run, reterr);
+    det_assert(!run->stop_begun && (!run->force_wanted || run->stop_wanted));
     run->stop_begun = true;
     /* Two requests that came before we got here. */
     if (run->force_wanted) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* scenario.h - a tree of workers with something to see in it: what `detent scenario` runs, in real
- * or in virtual time. The list is scenario.def.
+/* scenario.h - demonstrations of workers for `detent scenario`, in real or in virtual time. The
+ * list is scenario.def.
  *
- * A scenario is a config, or a function that drives the workers itself; never both, never neither.
+ * A scenario is either a config, or a function that drives the workers itself.
  * All of it runs on one thread: the caller turns the loop, so that a function of a scenario may
  * call the workers directly, and waits with det_scenario_wait(). */
 #ifndef DET_KINDS_SCENARIO_H
@@ -16,12 +16,12 @@ struct det_scenario_run;
 
 struct det_scenario {
     const char *name;    /* the root is called scenario-<name> */
-    const char *summary; /* what there is to see, in one line */
+    const char *summary; /* summary in one line */
     const char *config;  /* YAML for det_workers_apply(); XOR: */
     /* Drives the workers, and returns when it has nothing more to do, or when det_scenario_wait()
      * says so. What fails in it is the failure of the run. */
     int (*run)(struct det_scenario_run *run, struct det_error *reterr);
-    det_time duration; /* how long it takes until all of it was seen */
+    det_time duration; /* time until everything was shown */
     /* Before the workers are opened and after they are closed: for what run->provided needs. NULL:
      * nothing to do. `end` is called only when `begin` has succeeded. */
     int (*begin)(struct det_scenario_run *run, struct det_error *reterr);
@@ -29,7 +29,7 @@ struct det_scenario {
     bool is_real_only; /* it needs descriptors: not in virtual time */
 };
 
-/* What a function of a scenario tells, beside what the workers do: one line of the log. */
+/* A log line of a function of a scenario, besides the events of workers. */
 struct det_scenario_note {
     det_time wall;
     const char *name; /* "relay_counts" */
@@ -72,33 +72,33 @@ struct det_scenario_run {
 
 /* In the order of scenario.def; NULL at the end. */
 const struct det_scenario *const *det_scenarios(void);
-/* NULL: there is none. */
+/* Returns the scenario with this name; NULL: none. */
 const struct det_scenario *det_scenario_find(const char *name);
-/* The name that was probably meant; NULL: none is near. */
+/* Returns the most similar name; NULL: none is near. */
 const char *det_scenario_nearest(const char *name);
 
-/* Runs it: opens a store and the workers, applies the config or calls the function, lets the time
- * pass, stops them. 0: they stopped cleanly; DET_ERR_TIMEOUT: some had to be taken down, `reterr`
- * says who; DET_ERR_INVALID: the scenario has both or neither, or a time is negative. Not from a
- * callback. */
+/* Runs it: opens a store and the workers, applies the config or calls the function, lets time pass,
+ * stops the workers. 0: they stopped cleanly; DET_ERR_TIMEOUT: some had to be killed, `reterr`
+ * names them; DET_ERR_INVALID: the scenario has both or neither, or a time is negative. Do not call
+ * it from a callback. */
 DET_MUST_CHECK int det_scenario_run(
     const struct det_scenario *scenario, const struct det_scenario_options *options,
     struct det_error *reterr);
 
-/* From a callback: asks it to end; a second one takes down at once what is left. */
+/* For callbacks: requests the end; the second request kills the remaining workers at once. */
 void det_scenario_stop(struct det_scenario_run *run);
 
 /* For functions of scenarios. */
-/* Lets the time pass to the monotonic deadline: 0. DET_ERR_CANCELLED: the run is to end, or its
- * time is over; return then. */
+/* Waits until the monotonic deadline: 0. DET_ERR_CANCELLED: the run must end, or its time is over;
+ * return then. */
 DET_MUST_CHECK int det_scenario_wait(struct det_scenario_run *run, det_time deadline);
-/* Until the worker is in that state, for `span` at most: DET_ERR_TIMEOUT. `state` NULL: until there
- * is none of this id. */
+/* Waits until the worker is in that state, for at most `span`: DET_ERR_TIMEOUT. `state` NULL: until
+ * no worker has this id. */
 DET_MUST_CHECK int det_scenario_wait_state(
     struct det_scenario_run *run, const char *id, const char *state, det_time span);
-void det_scenario_say(struct det_scenario_run *run, const char *name, const char *format, ...)
+void det_scenario_print(struct det_scenario_run *run, const char *name, const char *format, ...)
     DET_PRINTF(3, 4);
-/* In begin(): workers have `thing` by this name. DET_ERR_LIMIT. */
+/* Call it in begin(): workers inherit `thing` by this name. DET_ERR_LIMIT. */
 DET_MUST_CHECK int det_scenario_provide(
     struct det_scenario_run *run, const char *name, void *thing);
 

@@ -9,16 +9,16 @@
 
 static char parent_reason[DET_WORKER_REASON_MAX + 1];
 
-static void look_at_parent(struct play *play)
+static void inspect_parent(struct play *play)
 {
     struct det_worker_status status;
 
-    if (det_workers_get(play->run->workers, PARENT, &status, NULL, NULL) == 0 &&
+    if (det_workers_get(play->run->workers, PARENT, NULL, &status, NULL, NULL) == 0 &&
         strcmp(status.state, "degraded") == 0)
         play_copy(parent_reason, sizeof parent_reason, status.reason);
 }
 
-static void a_parent_is_degraded_with_its_children_and_well_again(void **state)
+static void parent_degrades_and_recovers_with_its_children(void **state)
 {
     struct play play = { 0 };
 
@@ -46,23 +46,24 @@ static void children_fail_and_recover_independently(void **state)
     second = play_find(&play, 0, DET_WORKER_EVENT_TRANSITION, PARENT "/child-1", "connected");
     assert_true(first < play.count && second < play.count);
     /* By chance, as each has its own delays. */
-    assert_true(play.told[first].at != play.told[second].at);
+    assert_true(play.reported[first].at != play.reported[second].at);
     play_close(&play);
 }
 
-static void the_reason_of_a_parent_is_that_of_now(void **state)
+static void parent_reason_is_current(void **state)
 {
     struct play whole = { 0 }, part = { 0 };
     det_time degraded;
 
     (void)state;
     play_named(&whole, "cascade");
-    degraded = whole.told[play_find(&whole, 0, DET_WORKER_EVENT_TRANSITION, PARENT, "degraded")].at;
+    degraded =
+        whole.reported[play_find(&whole, 0, DET_WORKER_EVENT_TRANSITION, PARENT, "degraded")].at;
     part.at = degraded + DET_SECOND;
-    part.act = look_at_parent;
+    part.act = inspect_parent;
     parent_reason[0] = '\0';
     play_named(&part, "cascade");
-    assert_non_null(strstr(parent_reason, " of 2 children are not well"));
+    assert_non_null(strstr(parent_reason, " of 2 children are not healthy"));
     play_close(&whole);
     play_close(&part);
 }
@@ -79,7 +80,7 @@ static void take_children_away(struct play *play)
         0);
 }
 
-static void children_that_are_not_in_the_set_any_more_go(void **state)
+static void children_removed_from_the_set_are_deleted(void **state)
 {
     struct play play = { .at = 10 * DET_SECOND, .act = take_children_away };
     size_t gone;
@@ -88,26 +89,28 @@ static void children_that_are_not_in_the_set_any_more_go(void **state)
     play_named(&play, "simple");
     gone = play_find(&play, 0, DET_WORKER_EVENT_REMOVED, "scenario-simple/parent-1/child-0", NULL);
     assert_true(gone < play.count);
-    assert_true(play.told[gone].at < 14 * DET_SECOND);
+    assert_true(play.reported[gone].at < 14 * DET_SECOND);
     play_went(&play, "scenario-simple/parent-1/child-0", "connected", "trying_to_stop", "stopped");
     gone = play_find(&play, 0, DET_WORKER_EVENT_REMOVED, "scenario-simple/parent-1", NULL);
-    assert_true(play.told[gone].at > 44 * DET_SECOND);
+    assert_true(play.reported[gone].at > 44 * DET_SECOND);
     play_close(&play);
 }
 
 static struct det_worker_status disabled, running;
 
-static void look_at_noops(struct play *play)
+static void inspect_noops(struct play *play)
 {
     struct det_workers *workers = play->run->workers;
 
-    assert_int_equal(det_workers_get(workers, "scenario-noop/noop-1", &running, NULL, NULL), 0);
-    assert_int_equal(det_workers_get(workers, "scenario-noop/noop-2", &disabled, NULL, NULL), 0);
+    assert_int_equal(
+        det_workers_get(workers, "scenario-noop/noop-1", NULL, &running, NULL, NULL), 0);
+    assert_int_equal(
+        det_workers_get(workers, "scenario-noop/noop-2", NULL, &disabled, NULL, NULL), 0);
 }
 
-static void a_disabled_child_is_there_and_rests(void **state)
+static void disabled_child_exists_and_stays_stopped(void **state)
 {
-    struct play play = { .at_end = look_at_noops };
+    struct play play = { .at_end = inspect_noops };
 
     (void)state;
     play_named(&play, "noop");
@@ -123,11 +126,11 @@ static void a_disabled_child_is_there_and_rests(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_parent_is_degraded_with_its_children_and_well_again),
+        cmocka_unit_test(parent_degrades_and_recovers_with_its_children),
         cmocka_unit_test(children_fail_and_recover_independently),
-        cmocka_unit_test(the_reason_of_a_parent_is_that_of_now),
-        cmocka_unit_test(children_that_are_not_in_the_set_any_more_go),
-        cmocka_unit_test(a_disabled_child_is_there_and_rests),
+        cmocka_unit_test(parent_reason_is_current),
+        cmocka_unit_test(children_removed_from_the_set_are_deleted),
+        cmocka_unit_test(disabled_child_exists_and_stays_stopped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* scenario_communicator.c - a communicator and a relay of its own, over real HTTP: three messages
+/* scenario_communicator.c - a communicator and a mock relay, over real HTTP: three messages
  * are pulled and two are pushed, the relay is killed and comes back, and one more is pushed. */
 #include <stdio.h>
 
@@ -39,7 +39,7 @@ static int begin_stage(struct det_scenario_run *run, struct det_error *reterr)
     int r;
 
     if (!stage)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory for a relay");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "relay: out of memory");
     run->state = stage;
     r = relay_mock_open(SECRET, &stage->relay);
     if (r == 0)
@@ -76,7 +76,7 @@ static int send_text(struct stage *stage, const char *content)
     return channel_send(stage->channel, &(struct det_message){ .content = content }, 0);
 }
 
-/* What both sides have to say to each other. */
+/* Fills the queues of both sides. */
 static int fill_queues(struct stage *stage)
 {
     static const char *const words[PULLED] = { "one", "two", "three" };
@@ -96,7 +96,7 @@ static void receive_messages(struct det_scenario_run *run)
 
     while (channel_receive(stage->channel, 0, &message) == 0) {
         stage->received++;
-        det_scenario_say(run, "message_received", "content=%s", message->text.content);
+        det_scenario_print(run, "message_received", "content=%s", message->text.content);
         channel_message_close(message);
     }
 }
@@ -123,11 +123,11 @@ static int await_messages(struct det_scenario_run *run, uint32_t pushed)
     }
 }
 
-static void say_counts(struct det_scenario_run *run)
+static void print_counts(struct det_scenario_run *run)
 {
     struct stage *stage = run->state;
 
-    det_scenario_say(
+    det_scenario_print(
         run, "relay_counts", "auth_calls=%llu pushed=%llu received=%u",
         (unsigned long long)relay_mock_count(stage->relay, RELAY_MOCK_LOGINS),
         (unsigned long long)relay_mock_count(stage->relay, RELAY_MOCK_PUSHED), stage->received);
@@ -140,14 +140,14 @@ static int drill_outage(struct det_scenario_run *run)
     int r;
 
     relay_mock_stop(stage->relay);
-    det_scenario_say(run, "relay_killed", "for=2s");
+    det_scenario_print(run, "relay_killed", "for=2s");
     r = send_text(stage, "sent during the outage");
     if (r == 0)
         r = det_scenario_wait(run, det_world_now(run->world, DET_CLOCK_MONOTONIC) + OUTAGE);
     if (r < 0)
         return r;
     r = relay_mock_start(stage->relay);
-    det_scenario_say(run, "relay_back", "pending=1");
+    det_scenario_print(run, "relay_back", "pending=1");
     return r < 0 ? r : await_messages(run, PUSHED + 1);
 }
 
@@ -165,7 +165,7 @@ static int exchange_messages(struct det_scenario_run *run, struct det_error *ret
         r = await_messages(run, PUSHED);
     if (r == 0)
         r = drill_outage(run);
-    say_counts(run);
+    print_counts(run);
     if (r == DET_ERR_TIMEOUT)
         return det_error_set(
             reterr, r, "%s has not got all messages within 10 s; --log-level debug shows why", ID);

@@ -6,7 +6,7 @@
 
 #define ID "scenario-communicator/communicator"
 
-static void messages_go_both_ways_and_an_outage_costs_none(void **state)
+static void messages_pass_both_ways_and_survive_an_outage(void **state)
 {
     struct play play = { 0 };
 
@@ -18,7 +18,7 @@ static void messages_go_both_ways_and_an_outage_costs_none(void **state)
     assert_non_null(strstr(play.notes, "content=three"));
     assert_non_null(strstr(play.notes, "relay_killed"));
     assert_non_null(strstr(play.notes, "auth_calls=1 pushed=3 received=3"));
-    /* That the relay fails is no failure of an action. */
+    /* A failure of the relay is not a failure of an action. */
     assert_int_equal(play_count(&play, DET_WORKER_EVENT_ACTION_FAILED, NULL, NULL), 0);
     /* Neither of the two tokens is recorded. */
     assert_non_null(strstr(play.documents, "has_token"));
@@ -35,7 +35,7 @@ static void the_same_seed_is_the_same_run(void **state)
     play_named(&first, "communicator");
     play_named(&second, "communicator");
     assert_int_equal(first.count, second.count);
-    assert_memory_equal(first.told, second.told, first.count * sizeof *first.told);
+    assert_memory_equal(first.reported, second.reported, first.count * sizeof *first.reported);
     assert_string_equal(first.notes, second.notes);
     play_close(&first);
     play_close(&second);
@@ -44,7 +44,7 @@ static void the_same_seed_is_the_same_run(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_go_both_ways_and_an_outage_costs_none),
+        cmocka_unit_test(messages_pass_both_ways_and_survive_an_outage),
         cmocka_unit_test(the_same_seed_is_the_same_run),
     };
 

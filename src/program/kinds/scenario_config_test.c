@@ -15,15 +15,16 @@ static const char *const bad_ids[] = { "scenario-configerror/valid",
                                        "scenario-configerror/empty",
                                        "scenario-configerror/bad-failures" };
 
-static void look_at_configs(struct play *play)
+static void inspect_configs(struct play *play)
 {
     for (int i = 0; i < 4; i++)
-        assert_int_equal(det_workers_get(play->run->workers, bad_ids[i], &seen[i], NULL, NULL), 0);
+        assert_int_equal(
+            det_workers_get(play->run->workers, bad_ids[i], NULL, &seen[i], NULL, NULL), 0);
 }
 
-static void a_bad_config_spoils_its_own_worker_only(void **state)
+static void bad_config_affects_only_its_own_worker(void **state)
 {
-    struct play play = { .at_end = look_at_configs, .duration = 12 * DET_SECOND };
+    struct play play = { .at_end = inspect_configs, .duration = 12 * DET_SECOND };
 
     (void)state;
     play_named(&play, "configerror");
@@ -53,7 +54,7 @@ static void correct_the_count(struct play *play)
         0);
 }
 
-static void a_config_that_is_corrected_counts(void **state)
+static void corrected_config_takes_effect(void **state)
 {
     struct play play = { .at = 5 * DET_SECOND, .act = correct_the_count };
 
@@ -89,7 +90,7 @@ static void variables_and_location_go_down_the_tree(void **state)
     play_close(&play);
 }
 
-static void five_run_side_by_side(void **state)
+static void five_workers_run_concurrently(void **state)
 {
     struct play play = { 0 };
 
@@ -102,7 +103,7 @@ static void five_run_side_by_side(void **state)
         play_went(&play, id, "trying_to_start", "running", "stopped");
     }
     for (size_t i = 0; i < play.count; i++)
-        assert_int_not_equal(det_scenario_level_of(play.told[i].kind), DET_SCENARIO_ERROR);
+        assert_int_not_equal(det_scenario_level_of(play.reported[i].kind), DET_SCENARIO_ERROR);
     play_close(&play);
 }
 
@@ -132,7 +133,7 @@ static void be_sad(struct play *play)
         det_loop_timer_set(play->run->loop, &happy_timer, play->began + 10 * DET_SECOND), 0);
 }
 
-static void a_sad_mood_degrades_until_it_is_better(void **state)
+static void sad_mood_degrades_until_it_changes(void **state)
 {
     struct play play = { .at = 5 * DET_SECOND, .act = be_sad };
 
@@ -148,14 +149,14 @@ static void a_sad_mood_degrades_until_it_is_better(void **state)
 
 static struct det_document_position kept;
 
-static void look_at_position(struct play *play)
+static void inspect_position(struct play *play)
 {
     assert_int_equal(det_store_documents_position(play->run->store, &kept), 0);
 }
 
-static void the_history_is_kept_short(void **state)
+static void document_history_is_compacted(void **state)
 {
-    struct play play = { .at_end = look_at_position };
+    struct play play = { .at_end = inspect_position };
 
     (void)state;
     play_named(&play, "persistence");
@@ -164,14 +165,14 @@ static void the_history_is_kept_short(void **state)
             &play, DET_WORKER_EVENT_ACTION_COMPLETED, "scenario-persistence/keeper", "compact") >=
         10);
     assert_true(kept.latest > 60);
-    /* What came after the last time is there, too. */
+    /* Output after the last expectation is recorded, too. */
     assert_true(kept.latest + 1 - kept.oldest < 60);
     play_went(
         &play, "scenario-persistence/keeper", "trying_to_start", "running", "stopping", "stopped");
     play_close(&play);
 }
 
-static void a_child_comes_changes_and_goes(void **state)
+static void child_is_added_changed_and_removed(void **state)
 {
     struct play play = { 0 };
     const char *text;
@@ -194,13 +195,13 @@ static void a_child_comes_changes_and_goes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bad_config_spoils_its_own_worker_only),
-        cmocka_unit_test(a_config_that_is_corrected_counts),
+        cmocka_unit_test(bad_config_affects_only_its_own_worker),
+        cmocka_unit_test(corrected_config_takes_effect),
         cmocka_unit_test(variables_and_location_go_down_the_tree),
-        cmocka_unit_test(five_run_side_by_side),
-        cmocka_unit_test(a_sad_mood_degrades_until_it_is_better),
-        cmocka_unit_test(the_history_is_kept_short),
-        cmocka_unit_test(a_child_comes_changes_and_goes),
+        cmocka_unit_test(five_workers_run_concurrently),
+        cmocka_unit_test(sad_mood_degrades_until_it_changes),
+        cmocka_unit_test(document_history_is_compacted),
+        cmocka_unit_test(child_is_added_changed_and_removed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

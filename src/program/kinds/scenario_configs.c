@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* scenario_configs.c - the scenarios that are a config and nothing else. */
+/* scenario_configs.c - the scenarios that consist of a config. */
 #include "kinds/scenario.h"
 
 #define SCENARIO(name_, summary_, duration_, ...)          \
@@ -14,7 +14,7 @@
     };
 
 SCENARIO(
-    simple, "a parent that rests and runs in turn, and two children that follow it", 45,
+    simple, "a parent that alternately stops and runs, with two children", 45,
     "variables:\n"
     "  IP: 192.168.1.100\n"
     "  PORT: 502\n"
@@ -25,7 +25,7 @@ SCENARIO(
     "      children_count: 2\n")
 
 SCENARIO(
-    failing, "actions that fail: one recovers, one never does, one asks to be made anew", 120,
+    failing, "actions that fail: one recovers, one never does, one requests a restart", 120,
     "children:\n"
     "  - name: recovers\n"
     "    kind: examplefailing\n"
@@ -38,7 +38,7 @@ SCENARIO(
     "    config: { should_fail: true, max_failures: 999999, restart_after_failures: 5 }\n")
 
 SCENARIO(
-    panic, "an action that panics: it is reported, retried, and affects nothing else", 30,
+    panic, "an action that panics: it is reported and retried, and affects no other worker", 30,
     "children:\n"
     "  - name: panics\n"
     "    kind: examplepanic\n"
@@ -47,14 +47,14 @@ SCENARIO(
     "    kind: examplepanic\n")
 
 SCENARIO(
-    slow, "an action that takes two seconds, and can be broken off", 10,
+    slow, "an action that takes two seconds, and can be cancelled", 10,
     "children:\n"
     "  - name: slow\n"
     "    kind: exampleslow\n"
     "    config: { delay_seconds: 2 }\n")
 
 SCENARIO(
-    cascade, "a parent that is degraded while its failing children are not well", 90,
+    cascade, "a parent that is degraded while its failing children are not healthy", 90,
     "children:\n"
     "  - name: parent-1\n"
     "    kind: exampleparent\n"
@@ -64,7 +64,7 @@ SCENARIO(
     "      child_config: \"{ should_fail: true, max_failures: 3, failure_cycles: 2 }\"\n")
 
 SCENARIO(
-    timeout, "quick, slow, failing, and failing until it is made anew, side by side", 120,
+    timeout, "quick, slow, failing, and failing until it is restarted, side by side", 120,
     "children:\n"
     "  - name: quick\n"
     "    kind: exampleslow\n"
@@ -79,7 +79,7 @@ SCENARIO(
     "    config: { should_fail: true, max_failures: 5, restart_after_failures: 10 }\n")
 
 SCENARIO(
-    configerror, "configs that are wrong: each spoils its own worker only", 30,
+    configerror, "invalid configs: each affects only its own worker", 30,
     "variables:\n"
     "  IP: 192.168.1.100\n"
     "  PORT: 502\n"
@@ -97,7 +97,7 @@ SCENARIO(
     "    config: { should_fail: true, max_failures: three }\n")
 
 SCENARIO(
-    inheritance, "variables that go down the tree, and a location with them", 20,
+    inheritance, "variables and a location that children inherit", 20,
     "variables:\n"
     "  IP: 10.0.0.1\n"
     "  PORT: 4840\n"
@@ -110,7 +110,7 @@ SCENARIO(
     "      children_count: 2\n"
     "      child_config: |\n"
     "        address: \"{{ .IP }}:{{ .PORT }}\"\n"
-    /* Not the parent's to fill in. */
+    /* Escaped: the child expands it, not the parent. */
     "        device: \"{{ .location_path }}/{{ .CONNECTION_NAME }}/{{ \"{{ .DEVICE_ID }}\" }}\"\n")
 
 SCENARIO(
@@ -123,14 +123,14 @@ SCENARIO(
     "  - { name: hello-5, kind: helloworld }\n")
 
 SCENARIO(
-    helloworld, "says hello; write `sad` into a file called `mood` here, and it is degraded", 20,
+    helloworld, "says hello; degraded while the file `mood` in this folder says `sad`", 20,
     "children:\n"
     "  - name: hello\n"
     "    kind: helloworld\n"
     "    config: { mood_file: mood }\n")
 
 SCENARIO(
-    persistence, "the history of what workers do, kept short by another worker", 120,
+    persistence, "a worker that deletes the old history of the others", 120,
     "variables:\n"
     "  IP: 192.168.1.100\n"
     "  PORT: 502\n"

@@ -21,7 +21,7 @@ static int put_config(struct det_scenario_run *run, const char *config, struct d
 
     r = det_workers_upsert(run->workers, NULL, &spec, reterr);
     if (r == 0)
-        det_scenario_say(run, "child_put", "id=%s config=\"%s\"", ID, config);
+        det_scenario_print(run, "child_put", "id=%s config=\"%s\"", ID, config);
     return r;
 }
 
@@ -45,7 +45,7 @@ static int await_value(struct det_scenario_run *run, const char *value)
         if (r < 0)
             return r;
     }
-    det_scenario_say(run, "child_observed", "id=%s value=%s state=%s", ID, value, status.state);
+    det_scenario_print(run, "child_observed", "id=%s value=%s state=%s", ID, value, status.state);
     return 0;
 }
 
@@ -67,7 +67,7 @@ static int come_change_and_go(struct det_scenario_run *run, struct det_error *re
     if (r == 0)
         r = det_scenario_wait_state(run, ID, NULL, SPAN);
     if (r == 0)
-        det_scenario_say(run, "child_gone", "id=%s", ID);
+        det_scenario_print(run, "child_gone", "id=%s", ID);
     return r;
 }
 

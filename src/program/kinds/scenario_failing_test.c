@@ -4,7 +4,7 @@
 /* scenario_failing_test.c - the scenarios of actions that fail, panic or take long. */
 #include "kinds/scenario_test.h"
 
-static void one_recovers_one_never_does_one_is_made_anew(void **state)
+static void failing_workers_recover_stay_down_or_restart(void **state)
 {
     static const char recovers[] = "scenario-failing/recovers";
     static const char stays[] = "scenario-failing/stays-down";
@@ -38,9 +38,9 @@ static void failures_come_with_growing_delays(void **state)
     for (int i = 0; i < 6; i++) {
         at = play_find(&play, at, DET_WORKER_EVENT_ACTION_FAILED, stays, "connect");
         assert_true(at < play.count);
-        assert_int_equal(play.told[at].number, i + 1);
-        delays[i] = play.told[at].at - last;
-        last = play.told[at++].at;
+        assert_int_equal(play.reported[at].number, i + 1);
+        delays[i] = play.reported[at].at - last;
+        last = play.reported[at++].at;
     }
     /* A second doubles each time; by chance it may be less, and a tick comes on top. */
     for (int i = 1; i < 6; i++) {
@@ -50,7 +50,7 @@ static void failures_come_with_growing_delays(void **state)
     play_close(&play);
 }
 
-static void a_panic_is_told_tried_again_and_takes_nothing_with_it(void **state)
+static void panic_is_reported_retried_and_contained(void **state)
 {
     static const char panics[] = "scenario-panic/panics";
     struct play play = { 0 };
@@ -60,7 +60,7 @@ static void a_panic_is_told_tried_again_and_takes_nothing_with_it(void **state)
     play_named(&play, "panic");
     assert_true(play_count(&play, DET_WORKER_EVENT_ACTION_PANIC, panics, "connect") >= 2);
     at = play_find(&play, 0, DET_WORKER_EVENT_ACTION_PANIC, panics, "connect");
-    assert_string_equal(play.told[at].reason, "this cannot be, as configured");
+    assert_string_equal(play.reported[at].reason, "configured panic");
     assert_int_equal(play_count(&play, DET_WORKER_EVENT_TRANSITION, panics, "connected"), 0);
     play_went(&play, "scenario-panic/beside-it", "trying_to_connect", "connected");
     play_close(&play);
@@ -77,14 +77,15 @@ static void a_slow_action_is_waited_for(void **state)
     play_named(&play, "slow");
     at = play_went(&play, slow, "trying_to_connect", "connected");
     span =
-        play.told[at].at -
-        play.told[play_find(&play, 0, DET_WORKER_EVENT_TRANSITION, slow, "trying_to_connect")].at;
+        play.reported[at].at -
+        play.reported[play_find(&play, 0, DET_WORKER_EVENT_TRANSITION, slow, "trying_to_connect")]
+            .at;
     assert_true(span >= 2 * DET_SECOND && span < 4 * DET_SECOND);
     assert_int_equal(play_count(&play, DET_WORKER_EVENT_ACTION_COMPLETED, slow, "connect"), 1);
     play_close(&play);
 }
 
-static void a_slow_action_can_be_broken_off(void **state)
+static void slow_action_can_be_cancelled(void **state)
 {
     static const char slow[] = "scenario-slow/slow";
     struct play play = { .duration = 1500 * DET_MILLISECOND };
@@ -98,7 +99,7 @@ static void a_slow_action_can_be_broken_off(void **state)
     play_close(&play);
 }
 
-static void quick_slow_and_failing_ones_do_not_wait_for_each_other(void **state)
+static void quick_slow_and_failing_workers_are_independent(void **state)
 {
     struct play play = { 0 };
     size_t quick, slow, retried;
@@ -119,12 +120,12 @@ static void quick_slow_and_failing_ones_do_not_wait_for_each_other(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_recovers_one_never_does_one_is_made_anew),
+        cmocka_unit_test(failing_workers_recover_stay_down_or_restart),
         cmocka_unit_test(failures_come_with_growing_delays),
-        cmocka_unit_test(a_panic_is_told_tried_again_and_takes_nothing_with_it),
+        cmocka_unit_test(panic_is_reported_retried_and_contained),
         cmocka_unit_test(a_slow_action_is_waited_for),
-        cmocka_unit_test(a_slow_action_can_be_broken_off),
-        cmocka_unit_test(quick_slow_and_failing_ones_do_not_wait_for_each_other),
+        cmocka_unit_test(slow_action_can_be_cancelled),
+        cmocka_unit_test(quick_slow_and_failing_workers_are_independent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,8 +44,8 @@ static void no_child_moves_before_its_parent_starts(void **state)
     assert_true(parent < first && first < play.count);
     assert_true(parent < second && second < play.count);
     /* It has rested for 5 s. */
-    assert_true(play.told[parent].at >= 5 * DET_SECOND);
-    assert_true(play.told[parent].at < 6 * DET_SECOND);
+    assert_true(play.reported[parent].at >= 5 * DET_SECOND);
+    assert_true(play.reported[parent].at < 6 * DET_SECOND);
 }
 
 static void children_stop_when_their_parent_does(void **state)
@@ -61,7 +61,7 @@ static void children_stop_when_their_parent_does(void **state)
     assert_true(parent < second && second < stopped);
 }
 
-static void the_parent_goes_round(void **state)
+static void parent_repeats_its_cycle(void **state)
 {
     size_t running = play_find(&play, 0, DET_WORKER_EVENT_TRANSITION, PARENT, "running");
     size_t stopping = play_find(&play, 0, DET_WORKER_EVENT_TRANSITION, PARENT, "trying_to_stop");
@@ -70,8 +70,8 @@ static void the_parent_goes_round(void **state)
     play_went(
         &play, PARENT, "trying_to_start", "running", "trying_to_stop", "stopped", "trying_to_start",
         "running", "trying_to_stop", "stopped");
-    assert_true(play.told[stopping].at - play.told[running].at >= 10 * DET_SECOND);
-    assert_true(play.told[stopping].at - play.told[running].at < 11 * DET_SECOND);
+    assert_true(play.reported[stopping].at - play.reported[running].at >= 10 * DET_SECOND);
+    assert_true(play.reported[stopping].at - play.reported[running].at < 11 * DET_SECOND);
     assert_int_equal(play_count(&play, DET_WORKER_EVENT_TRANSITION, PARENT, "degraded"), 0);
 }
 
@@ -79,14 +79,14 @@ static void every_line_has_the_path_of_a_worker(void **state)
 {
     (void)state;
     for (size_t i = 0; i < play.count; i++) {
-        const struct told *told = &play.told[i];
+        const struct reported *reported = &play.reported[i];
 
-        assert_int_equal(strncmp(told->path, "scenario-simple(application)", 28), 0);
-        assert_int_equal(strncmp(told->id, "scenario-simple", 15), 0);
+        assert_int_equal(strncmp(reported->path, "scenario-simple(application)", 28), 0);
+        assert_int_equal(strncmp(reported->id, "scenario-simple", 15), 0);
     }
     play_find(&play, 0, DET_WORKER_EVENT_ADDED, CHILD0, NULL);
     assert_string_equal(
-        play.told[play_find(&play, 0, DET_WORKER_EVENT_ADDED, CHILD0, NULL)].path,
+        play.reported[play_find(&play, 0, DET_WORKER_EVENT_ADDED, CHILD0, NULL)].path,
         "scenario-simple(application)/parent-1(exampleparent)/child-0(examplechild)");
 }
 
@@ -94,7 +94,7 @@ static void nothing_fails_and_all_stop_cleanly(void **state)
 {
     (void)state;
     for (size_t i = 0; i < play.count; i++)
-        assert_int_not_equal(det_scenario_level_of(play.told[i].kind), DET_SCENARIO_ERROR);
+        assert_int_not_equal(det_scenario_level_of(play.reported[i].kind), DET_SCENARIO_ERROR);
     assert_int_equal(play_count(&play, DET_WORKER_EVENT_STOP_TIMEOUT, NULL, NULL), 0);
     assert_int_equal(play_count(&play, DET_WORKER_EVENT_REMOVED, NULL, NULL), 4);
     assert_true(play.ended - play.began < 50 * DET_SECOND);
@@ -107,8 +107,8 @@ static void times_and_stored_ids_are_right(void **state)
 
     (void)state;
     for (size_t i = 0; i < play.count; i++) {
-        assert_true(play.told[i].at >= last);
-        last = play.told[i].at;
+        assert_true(play.reported[i].at >= last);
+        last = play.reported[i].at;
     }
     for (const char *line = play.documents; *line; line = strchr(line, '\n') + 1) {
         char kind[65], id[513], role[16];
@@ -133,7 +133,7 @@ int main(void)
         cmocka_unit_test(both_children_are_added_and_connect),
         cmocka_unit_test(no_child_moves_before_its_parent_starts),
         cmocka_unit_test(children_stop_when_their_parent_does),
-        cmocka_unit_test(the_parent_goes_round),
+        cmocka_unit_test(parent_repeats_its_cycle),
         cmocka_unit_test(every_line_has_the_path_of_a_worker),
         cmocka_unit_test(nothing_fails_and_all_stop_cleanly),
         cmocka_unit_test(times_and_stored_ids_are_right),

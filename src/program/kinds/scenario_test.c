@@ -11,7 +11,7 @@ static int do_nothing(struct det_scenario_run *run, struct det_error *reterr)
     assert_non_null(run->store);
     assert_non_null(run->loop);
     assert_non_null(run->options);
-    det_scenario_say(run, "note", "tick=%d", (int)(run->options->tick / DET_MILLISECOND));
+    det_scenario_print(run, "note", "tick=%d", (int)(run->options->tick / DET_MILLISECOND));
     return 0;
 }
 
@@ -21,7 +21,7 @@ static int fail_at_once(struct det_scenario_run *run, struct det_error *reterr)
     return det_error_set(reterr, DET_ERR_IO, "the relay is not there");
 }
 
-static void names_are_in_the_list_once_and_are_complete(void **state)
+static void scenario_names_are_unique_and_complete(void **state)
 {
     size_t count = 0;
 
@@ -61,7 +61,7 @@ static void a_scenario_is_a_config_or_a_function_but_not_both(void **state)
     play_close(&play);
 }
 
-static void a_function_has_the_workers_and_the_options(void **state)
+static void scenario_function_gets_the_workers_and_the_options(void **state)
 {
     const struct det_scenario own = { .name = "own", .run = do_nothing, .duration = DET_SECOND };
     struct play play = { 0 };
@@ -73,7 +73,7 @@ static void a_function_has_the_workers_and_the_options(void **state)
     play_close(&play);
 }
 
-static void what_a_function_says_went_wrong_is_the_answer(void **state)
+static void scenario_result_is_the_error_of_its_function(void **state)
 {
     const struct det_scenario own = { .name = "own", .run = fail_at_once, .duration = DET_SECOND };
     struct play play = { 0 };
@@ -93,7 +93,8 @@ static void times_that_are_negative_are_refused(void **state)
     (void)state;
     assert_int_equal(
         det_scenario_run(det_scenario_find("noop"), &options, &error), DET_ERR_INVALID);
-    assert_string_equal(error.text, "scenario noop: a duration is not negative; 0 is without end");
+    assert_string_equal(
+        error.text, "scenario noop: a duration must not be negative; 0 means no limit");
     options = (struct det_scenario_options){ .tick = -1 };
     assert_int_equal(
         det_scenario_run(det_scenario_find("noop"), &options, &error), DET_ERR_INVALID);
@@ -116,7 +117,7 @@ static void stop(struct play *play)
     det_scenario_stop(play->run);
 }
 
-static void a_request_ends_it_before_its_time(void **state)
+static void stop_request_ends_a_scenario_early(void **state)
 {
     struct play play = { .at = 3 * DET_SECOND, .act = stop, .duration = DET_HOUR };
 
@@ -133,7 +134,7 @@ static void stop_twice(struct play *play)
     det_scenario_stop(play->run);
 }
 
-static void a_second_request_takes_down_and_is_not_clean(void **state)
+static void second_stop_request_forces_the_end_of_a_scenario(void **state)
 {
     struct play play = { .at = 8 * DET_SECOND, .act = stop_twice, .duration = DET_HOUR };
 
@@ -156,7 +157,7 @@ static void the_same_seed_is_the_same_run(void **state)
         play_named(&first, names[i]);
         play_named(&second, names[i]);
         assert_int_equal(first.count, second.count);
-        assert_memory_equal(first.told, second.told, first.count * sizeof *first.told);
+        assert_memory_equal(first.reported, second.reported, first.count * sizeof *first.reported);
         assert_true(first.hash == second.hash);
         play_close(&first);
         play_close(&second);
@@ -179,14 +180,14 @@ static void every_scenario_ends_cleanly_for_other_seeds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_are_in_the_list_once_and_are_complete),
+        cmocka_unit_test(scenario_names_are_unique_and_complete),
         cmocka_unit_test(a_scenario_is_a_config_or_a_function_but_not_both),
-        cmocka_unit_test(a_function_has_the_workers_and_the_options),
-        cmocka_unit_test(what_a_function_says_went_wrong_is_the_answer),
+        cmocka_unit_test(scenario_function_gets_the_workers_and_the_options),
+        cmocka_unit_test(scenario_result_is_the_error_of_its_function),
         cmocka_unit_test(times_that_are_negative_are_refused),
         cmocka_unit_test(a_config_that_cannot_be_read_is_an_error),
-        cmocka_unit_test(a_request_ends_it_before_its_time),
-        cmocka_unit_test(a_second_request_takes_down_and_is_not_clean),
+        cmocka_unit_test(stop_request_ends_a_scenario_early),
+        cmocka_unit_test(second_stop_request_forces_the_end_of_a_scenario),
         cmocka_unit_test(the_same_seed_is_the_same_run),
         cmocka_unit_test(every_scenario_ends_cleanly_for_other_seeds),
     };

@@ -13,7 +13,7 @@
 #include "lib/test.h"
 #include "os/os.h"
 
-struct told {
+struct reported {
     enum det_worker_event_kind kind;
     det_time at; /* since the run began */
     char id[128], path[256];
@@ -22,7 +22,7 @@ struct told {
     int code;
 };
 
-#define TOLD_MAX 20000
+#define REPORTED_MAX 20000
 
 struct play {
     uint64_t seed;
@@ -30,14 +30,13 @@ struct play {
     /* At these times, since the beginning; each may be NULL. */
     det_time at;
     void (*act)(struct play *play);
-    void (*at_end)(
-        struct play *play); /* before anything is told to stop: the workers as they are */
+    void (*at_end)(struct play *play); /* before any request to stop: the workers as they are */
 
     struct det_sim *sim;
     struct det_scenario_run *run;
     struct det_timer timer, end_timer;
     det_time began, ended; /* monotonic */
-    struct told *told;
+    struct reported *reported;
     size_t count;
     char *notes;
     size_t notes_size;
@@ -56,23 +55,23 @@ static inline void play_copy(char *target, size_t size, const char *text)
 static inline void play_event(void *user, const struct det_worker_event *event)
 {
     struct play *play = user;
-    struct told *told = &play->told[play->count];
+    struct reported *reported = &play->reported[play->count];
 
-    assert_true(play->count < TOLD_MAX);
+    assert_true(play->count < REPORTED_MAX);
     play->count++;
-    *told = (struct told){ .kind = event->kind,
-                           .at = event->at - play->began,
-                           .number = event->number,
-                           .code = event->code };
+    *reported = (struct reported){ .kind = event->kind,
+                                   .at = event->at - play->began,
+                                   .number = event->number,
+                                   .code = event->code };
     if (event->identity) {
-        play_copy(told->id, sizeof told->id, event->identity->id);
-        play_copy(told->path, sizeof told->path, event->identity->path);
+        play_copy(reported->id, sizeof reported->id, event->identity->id);
+        play_copy(reported->path, sizeof reported->path, event->identity->path);
     }
-    play_copy(told->from, sizeof told->from, event->from);
-    play_copy(told->to, sizeof told->to, event->to);
-    play_copy(told->action, sizeof told->action, event->action);
-    play_copy(told->reason, sizeof told->reason, event->reason);
-    det_sim_note(play->sim, told, sizeof *told);
+    play_copy(reported->from, sizeof reported->from, event->from);
+    play_copy(reported->to, sizeof reported->to, event->to);
+    play_copy(reported->action, sizeof reported->action, event->action);
+    play_copy(reported->reason, sizeof reported->reason, event->reason);
+    det_sim_note(play->sim, reported, sizeof *reported);
 }
 
 static inline void play_append(char **text, size_t *size, const char *more)
@@ -102,7 +101,7 @@ static inline void play_act(void *argument)
     play->act(play);
 }
 
-static inline void play_look(void *argument)
+static inline void play_check(void *argument)
 {
     struct play *play = argument;
 
@@ -120,7 +119,7 @@ static inline int play_begin(void *user, struct det_scenario_run *run, struct de
         assert_int_equal(det_loop_timer_set(run->loop, &play->timer, play->began + play->at), 0);
     }
     if (play->at_end) {
-        play->end_timer = (struct det_timer){ .run = play_look, .argument = play };
+        play->end_timer = (struct det_timer){ .run = play_check, .argument = play };
         assert_int_equal(
             det_loop_timer_set(run->loop, &play->end_timer, run->until - DET_MILLISECOND), 0);
     }
@@ -154,7 +153,7 @@ static inline void play_end(void *user, struct det_scenario_run *run)
     assert_int_equal(det_store_documents_list(run->store, &query, play_document, play, NULL), 0);
 }
 
-/* Runs it; play_close() frees what it told. */
+/* Runs it; play_close() frees the recorded output. */
 static inline void play_scenario(struct play *play, const struct det_scenario *scenario)
 {
     struct det_sim_options sim = { .seed = play->seed ? play->seed : 1 };
@@ -168,8 +167,8 @@ static inline void play_scenario(struct play *play, const struct det_scenario *s
     };
 
     assert_int_equal(det_sim_open(&sim, &play->sim, NULL), 0);
-    play->told = calloc(TOLD_MAX, sizeof *play->told);
-    assert_non_null(play->told);
+    play->reported = calloc(REPORTED_MAX, sizeof *play->reported);
+    assert_non_null(play->reported);
     play_append(&play->notes, &play->notes_size, "");
     play_append(&play->documents, &play->documents_size, "");
     options.world = det_sim_world(play->sim);
@@ -192,7 +191,7 @@ static inline void play_named(struct play *play, const char *name)
 
 static inline void play_close(struct play *play)
 {
-    free(play->told);
+    free(play->reported);
     free(play->notes);
     free(play->documents);
 }
@@ -204,24 +203,24 @@ static inline size_t play_count(
     size_t count = 0;
 
     for (size_t i = 0; i < play->count; i++) {
-        const struct told *told = &play->told[i];
+        const struct reported *reported = &play->reported[i];
 
-        count += told->kind == kind && (!id || !strcmp(told->id, id)) &&
-                 (!to || !strcmp(told->to, to) || !strcmp(told->action, to));
+        count += reported->kind == kind && (!id || !strcmp(reported->id, id)) &&
+                 (!to || !strcmp(reported->to, to) || !strcmp(reported->action, to));
     }
     return count;
 }
 
-/* The index of the first one from `from` on; the count of all when there is none. */
+/* Returns the index of the first one from `from` on; the number of all if there is none. */
 static inline size_t play_find(
     const struct play *play, size_t from, enum det_worker_event_kind kind, const char *id,
     const char *to)
 {
     while (from < play->count) {
-        const struct told *told = &play->told[from];
+        const struct reported *reported = &play->reported[from];
 
-        if (told->kind == kind && (!id || !strcmp(told->id, id)) &&
-            (!to || !strcmp(told->to, to) || !strcmp(told->action, to)))
+        if (reported->kind == kind && (!id || !strcmp(reported->id, id)) &&
+            (!to || !strcmp(reported->to, to) || !strcmp(reported->action, to)))
             break;
         from++;
     }
@@ -248,12 +247,12 @@ static inline size_t play_walked(const struct play *play, const char *id, const 
 static inline void play_print(const struct play *play)
 {
     for (size_t i = 0; i < play->count; i++) {
-        const struct told *told = &play->told[i];
+        const struct reported *reported = &play->reported[i];
 
         print_message(
-            "%8.3f %s %s %s>%s %s %s n=%llu\n", (double)told->at / (double)DET_SECOND,
-            det_worker_event_name(told->kind), told->id, told->from, told->to, told->action,
-            told->reason, (unsigned long long)told->number);
+            "%8.3f %s %s %s>%s %s %s n=%llu\n", (double)reported->at / (double)DET_SECOND,
+            det_worker_event_name(reported->kind), reported->id, reported->from, reported->to,
+            reported->action, reported->reason, (unsigned long long)reported->number);
     }
 }
 

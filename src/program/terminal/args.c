@@ -69,9 +69,11 @@ static bool has_project(const struct cli_command *command)
     return own && own->name;
 }
 
+#define COMMON_COUNT 4
+
 const struct cli_option *cli_common_options(const struct cli_command *command)
 {
-    static const struct cli_option option_table[] = {
+    static const struct cli_option option_table[COMMON_COUNT + 1] = {
         { "project", 'C', "FOLDER", NULL, "go to this folder first" },
         { "json", 0, NULL, NULL, "print data as JSON, one object a line" },
         { "color", 0, "WHEN", "auto always never", "use color: auto, always or never" },
@@ -105,12 +107,12 @@ static bool is_common(const struct cli_option *option)
 {
     const struct cli_option *common = cli_common_options(NULL);
 
-    return option >= common && option < common + 4;
+    return option >= common && option < common + COMMON_COUNT;
 }
 
 static int unknown_option(struct reader *reader, const char *name, size_t size)
 {
-    const char *names[CLI_OPTIONS_MAX + 4];
+    const char *names[CLI_OPTIONS_MAX + COMMON_COUNT];
     char word[DET_NAME_MAX];
     size_t count = 0;
     int nearest;
@@ -119,6 +121,7 @@ static int unknown_option(struct reader *reader, const char *name, size_t size)
         names[count++] = o->name;
     for (const struct cli_option *o = cli_common_options(reader->command); o->name; o++)
         names[count++] = o->name;
+    det_assert(count <= CLI_OPTIONS_MAX + COMMON_COUNT);
     size = size < sizeof word ? size : sizeof word - 1;
     memcpy(word, name, size);
     word[size] = '\0';
@@ -155,6 +158,8 @@ static int set_option(struct reader *reader, const struct cli_option *option, co
         set_common(reader, option, value);
         return 0;
     }
+    det_assert(option >= reader->command->options);
+    det_assert(option < reader->command->options + CLI_OPTIONS_MAX);
     slot = &reader->args->values[option - reader->command->options];
     if (*slot && option->argument)
         return det_error_set(reader->error, DET_ERR_INVALID, "duplicate option --%s", option->name);
@@ -163,15 +168,15 @@ static int set_option(struct reader *reader, const struct cli_option *option, co
 }
 
 /* Returns the value of an option: the text after `=`, or the next word. */
-static int take_value(struct reader *reader, const struct cli_option *option, const char *behind)
+static int take_value(struct reader *reader, const struct cli_option *option, const char *value)
 {
-    if (!behind)
-        behind = *reader->words ? *reader->words++ : NULL;
-    if (!behind)
+    if (!value)
+        value = *reader->words ? *reader->words++ : NULL;
+    if (!value)
         return det_error_set(
             reader->error, DET_ERR_INVALID, "--%s needs a value: --%s %s", option->name,
             option->name, option->argument);
-    return set_option(reader, option, behind);
+    return set_option(reader, option, value);
 }
 
 static int read_long(struct reader *reader, const char *word)
@@ -211,6 +216,7 @@ static int check_operands(struct reader *reader)
     const struct cli_operand *operand = &reader->command->operand;
     const struct cli_args *args = reader->args;
 
+    det_assert(operand->least <= operand->most);
     if (args->operand_count < operand->least)
         return det_error_set(
             reader->error, DET_ERR_INVALID, "an argument is missing: detent %s %s",
@@ -230,6 +236,7 @@ static int read_words(struct reader *reader)
     while (*reader->words && r == 0 && !args->wants_help) {
         const char *word = *reader->words++;
 
+        det_assert(args->operand_count + 1 < args->operand_capacity);
         if (args->has_dashes || word[0] != '-' || word[1] == '\0')
             args->operands[args->operand_count++] = word;
         else if (word[1] != '-')
@@ -241,6 +248,8 @@ static int read_words(struct reader *reader)
         if (!args->has_dashes)
             args->dashes_at = args->operand_count;
     }
+    det_assert(args->dashes_at <= args->operand_count);
+    det_assert(!args->operands[args->operand_count]);
     return r == 0 && !args->wants_help ? check_operands(reader) : r;
 }
 
@@ -256,7 +265,7 @@ int cli_args_read(
         args.operand_capacity++;
     args.operands = DET_NEW_ARRAY(allocator, args.operand_capacity, const char *);
     if (!args.operands)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "there is no memory left");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     r = read_words(&reader);
     if (r < 0) {
         cli_args_deinit(&args, allocator);
@@ -278,12 +287,12 @@ bool cli_args_number(
 {
     uint64_t number;
 
-    det_assert(name[0] != '-');
+    det_assert(name[0] != '-' && least <= most);
     if (det_parse_u64(det_view_text(text), &number) == 0 && number >= least && number <= most) {
         *ret = number;
         return true;
     }
-    cli_complain(
+    cli_report_error(
         cli, "--%s is a whole number from %llu to %llu, not '%s'", name, (unsigned long long)least,
         (unsigned long long)most, text);
     return false;
@@ -294,13 +303,13 @@ bool cli_args_span(
 {
     det_time span;
 
-    det_assert(name[0] != '-');
+    det_assert(name[0] != '-' && least <= DET_DELAY_MAX);
     if (det_parse_duration(det_view_text(text), &span) == 0 && span >= least &&
         span <= DET_DELAY_MAX) {
         *ret = span;
         return true;
     }
-    cli_complain(
+    cli_report_error(
         cli, "--%s is a time such as 250ms, 1.5s or 1h30m, %sat most ten years; not '%s'", name,
         least ? "above 0 and " : "", text);
     return false;

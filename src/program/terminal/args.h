@@ -23,11 +23,11 @@ bool cli_choice_has(const char *choices, const char *word);
  * which is returned, has CLI_CHOICE_TEXT bytes. */
 #define CLI_CHOICE_TEXT 80
 const char *cli_choice_hint(const char *choices, const char *word, char *target);
-/* Parses an integer from `least` to `most`; otherwise complains and returns false. */
+/* Parses an integer from `least` to `most`; otherwise reports an error and returns false. */
 bool cli_args_number(
     struct cli *cli, const char *name, const char *text, uint64_t least, uint64_t most,
     uint64_t *ret);
-/* Parses a duration from `least` to ten years; otherwise complains and returns false. */
+/* Parses a duration from `least` to ten years; otherwise reports an error and returns false. */
 bool cli_args_span(
     struct cli *cli, const char *name, const char *text, det_time least, det_time *ret);
 

@@ -57,7 +57,7 @@ struct cli_command {
 
 /* In the order of commands.def; NULL at the end. */
 const struct cli_command *cli_command_at(size_t index);
-/* NULL when there is none. */
+/* Returns the command with this name; NULL: none. */
 const struct cli_command *cli_command_find(const char *name);
 /* Returns the command with the most similar name, or NULL. */
 const struct cli_command *cli_command_nearest(const char *name);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "os/os.h"
@@ -28,6 +29,7 @@ struct scan {
 
 static int add_path(struct cli *cli, struct cli_names *names, const char *path)
 {
+    det_assert(names->count <= names->capacity);
     if (names->count == names->capacity) {
         size_t capacity = names->capacity ? names->capacity * 2 : 8;
         char **items = det_realloc(
@@ -65,7 +67,7 @@ static bool has_any_suffix(const char *name, const char *const *suffixes)
     return *suffixes != NULL;
 }
 
-/* What others have made is not ours to judge. */
+/* Hidden, generated and third-party folders. */
 static bool is_passed_over(const char *name)
 {
     return strcmp(name, "build") == 0 || strcmp(name, "node_modules") == 0;
@@ -82,7 +84,7 @@ static int take_entry(const struct scan *scan, int folder, const char *name)
         return scan->folders && !is_passed_over(name) ? add_in(scan, scan->folders, name) : 0;
     if (!is_wanted)
         return 0;
-    /* A link to a file is a file; one to a folder might lead round in a circle. */
+    /* A link to a file counts as a file; a link to a folder might form a cycle. */
     if (S_ISLNK(status.st_mode) && fstatat(folder, name, &status, 0) == 0 &&
         S_ISDIR(status.st_mode))
         return 0;
@@ -110,10 +112,10 @@ static int report_folder(struct cli *cli, const char *folder, int error)
     if (error == DET_ERR_NO_MEMORY)
         return cli_no_memory(cli);
     if (error == DET_ERR_LIMIT)
-        cli_complain(cli, "%s: a path in it is too long", folder);
+        cli_report_error(cli, "%s: a path in it is too long", folder);
     else
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-        cli_complain(cli, "%s: %s", folder, strerror(errno));
+        cli_report_error(cli, "%s: %s", folder, strerror(errno));
     return CLI_FAILURE;
 }
 
@@ -130,12 +132,12 @@ static void list_suffixes(const char *const *suffixes, char *target, size_t capa
     }
 }
 
-static int complain_empty(struct cli *cli, const char *folder, const char *const *suffixes)
+static int report_empty(struct cli *cli, const char *folder, const char *const *suffixes)
 {
     char names[256] = "";
 
     list_suffixes(suffixes, names, sizeof names);
-    cli_complain(cli, "there is no %s file in %s or below it", names, folder);
+    cli_report_error(cli, "there is no %s file in %s or below it", names, folder);
     return CLI_NOT_FOUND;
 }
 
@@ -162,9 +164,10 @@ static int list_folder(
         problem = r < 0 ? report_folder(cli, scan.folder, r) : CLI_OK;
         code = code == CLI_OK ? problem : code;
     }
+    det_assert(folders.count <= folders.capacity && ret->count >= from);
     cli_names_free(cli, &folders);
     if (code == CLI_OK && ret->count == from && !cli_is_stopped(cli))
-        return complain_empty(cli, folder, suffixes);
+        return report_empty(cli, folder, suffixes);
     if (ret->count > from)
         qsort(ret->items + from, ret->count - from, sizeof *ret->items, compare_names);
     return code;
@@ -223,6 +226,7 @@ bool cli_nearest_file(struct cli *cli, const char *path, const char *suffix, cha
             parts[i] = last_part(names.items[i]);
         if (parts)
             nearest = det_text_nearest(name, parts, names.count);
+        det_assert(nearest < 0 || (size_t)nearest < names.count);
         if (nearest >= 0)
             det_text_copy(target, DET_PATH_MAX, parts[nearest]);
         DET_DELETE_ARRAY(cli->allocator, parts, names.count);

@@ -13,12 +13,11 @@ struct cli_names {
     size_t count, capacity;
 };
 
-/* The files that the operands, up to a NULL, stand for: a file stands for itself whatever its name,
- * a folder for all files in it and below that end in one of the suffixes, in order of their paths.
- * Below a folder these are passed over: what begins with a dot, folders called build or
- * node_modules, and folders behind symbolic links.
- * What cannot be listed, and a folder without such a file, is complained about; the rest is listed
- * all the same. Returns CLI_OK or the first exit code. Free the names in either case. */
+/* Lists the files of the operands, which end with NULL: a file counts as itself, whatever its
+ * name, a folder as all files in it and below that end in one of the suffixes, in order of their
+ * paths. Skipped below a folder: names that begin with a dot, folders called build or node_modules,
+ * and links to folders. Reports what cannot be listed and folders without such a file, and lists
+ * the rest. Returns CLI_OK or the first exit code. Free the names in either case. */
 DET_MUST_CHECK int cli_files_list(
     struct cli *cli, const char *const *operands, const char *const *suffixes,
     struct cli_names *ret);

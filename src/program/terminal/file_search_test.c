@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* file_search_test.c - what a file or a folder stands for. */
+/* file_search_test.c - the files of an operand. */
 #include "terminal/file_search.h"
 
 #include <sys/resource.h>
@@ -22,7 +22,7 @@ static void put_folder(struct fixture *fixture, const char *name)
     assert_int_equal(mkdir(path_of(fixture, name), 0777), 0);
 }
 
-/* The names without the fixture's folder, each behind a space. */
+/* Compares the names without the fixture's folder, each preceded by a space. */
 static void assert_names(const struct fixture *fixture, struct cli_names names, const char *wanted)
 {
     char found[2048] = "";
@@ -34,14 +34,14 @@ static void assert_names(const struct fixture *fixture, struct cli_names names, 
     assert_string_equal(found, wanted);
 }
 
-static void assert_said(struct fixture *fixture, const char *part)
+static void assert_printed(struct fixture *fixture, const char *part)
 {
     fflush(fixture->cli.err);
-    if (!strstr(fixture->said, part))
-        fail_msg("no '%s' in: %s", part, fixture->said);
+    if (!strstr(fixture->printed, part))
+        fail_msg("no '%s' in: %s", part, fixture->printed);
 }
 
-static void a_folder_stands_for_the_files_below_it_in_order(void **state)
+static void folder_operand_lists_its_files_in_order(void **state)
 {
     struct fixture *fixture = *state;
     struct cli_names names = { 0 };
@@ -61,7 +61,7 @@ static void a_folder_stands_for_the_files_below_it_in_order(void **state)
     cli_names_free(&fixture->cli, &names);
 }
 
-static void what_is_hidden_made_or_behind_a_link_is_passed_over(void **state)
+static void hidden_build_and_linked_folders_are_skipped(void **state)
 {
     struct fixture *fixture = *state;
     struct cli_names names = { 0 };
@@ -84,7 +84,7 @@ static void what_is_hidden_made_or_behind_a_link_is_passed_over(void **state)
     cli_names_free(&fixture->cli, &names);
 }
 
-static void a_folder_that_is_named_is_listed_whatever_it_is(void **state)
+static void folder_named_explicitly_is_always_listed(void **state)
 {
     static const char *const named[] = { ".git", "build", "circle" };
     struct fixture *fixture = *state;
@@ -122,7 +122,7 @@ static void files_keep_their_place_among_folders(void **state)
     cli_names_free(&fixture->cli, &names);
 }
 
-static void a_folder_without_such_a_file_is_told_and_the_rest_is_listed(void **state)
+static void folder_without_matching_files_is_reported(void **state)
 {
     struct fixture *fixture = *state;
     struct cli_names names = { 0 };
@@ -135,15 +135,15 @@ static void a_folder_without_such_a_file_is_told_and_the_rest_is_listed(void **s
     put_file(fixture, "a.fsm");
     assert_int_equal(cli_files_list(&fixture->cli, operands, specs, &names), CLI_NOT_FOUND);
     assert_int_equal(names.count, 1);
-    assert_said(fixture, "there is no .fsm file in ");
+    assert_printed(fixture, "there is no .fsm file in ");
     cli_names_free(&fixture->cli, &names);
     assert_int_equal(cli_files_list(&fixture->cli, operands, both, &names), CLI_NOT_FOUND);
-    assert_said(fixture, "there is no .fsm or .rec file in ");
-    assert_said(fixture, "/empty or below it\n");
+    assert_printed(fixture, "there is no .fsm or .rec file in ");
+    assert_printed(fixture, "/empty or below it\n");
     cli_names_free(&fixture->cli, &names);
 }
 
-static void a_folder_that_cannot_be_read_is_told_and_the_rest_is_listed(void **state)
+static void unreadable_folder_is_reported_and_the_rest_listed(void **state)
 {
     struct fixture *fixture = *state;
     struct cli_names names = { 0 };
@@ -160,11 +160,11 @@ static void a_folder_that_cannot_be_read_is_told_and_the_rest_is_listed(void **s
     assert_int_equal(code, CLI_FAILURE);
     assert_int_equal(names.count, 1);
     assert_string_equal(names.items[0], "z.fsm");
-    assert_said(fixture, ": Too many open files\n");
+    assert_printed(fixture, ": Too many open files\n");
     cli_names_free(&fixture->cli, &names);
 }
 
-static void a_path_that_is_too_long_is_told(void **state)
+static void path_that_is_too_long_is_reported(void **state)
 {
     struct fixture *fixture = *state;
     struct cli_names names = { 0 };
@@ -172,7 +172,7 @@ static void a_path_that_is_too_long_is_told(void **state)
     const char *const operands[] = { folder, NULL };
     size_t size = strlen(fixture->folder);
 
-    /* The same folder, by a way as long as a path may be. */
+    /* Opens the folder by the longest possible path. */
     put_file(fixture, "a.fsm");
     memcpy(folder, fixture->folder, size);
     while (size + 3 < sizeof folder)
@@ -180,11 +180,11 @@ static void a_path_that_is_too_long_is_told(void **state)
     folder[size] = '\0';
     assert_int_equal(cli_files_list(&fixture->cli, operands, specs, &names), CLI_FAILURE);
     assert_int_equal(names.count, 0);
-    assert_said(fixture, ": a path in it is too long\n");
+    assert_printed(fixture, ": a path in it is too long\n");
     cli_names_free(&fixture->cli, &names);
 }
 
-static void a_file_that_is_not_there_has_a_nearest_one(void **state)
+static void missing_file_gets_the_nearest_name(void **state)
 {
     struct fixture *fixture = *state;
     struct cli *cli = &fixture->cli;
@@ -233,14 +233,14 @@ static void listing_survives_every_failed_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_folder_stands_for_the_files_below_it_in_order),
-        TEST(what_is_hidden_made_or_behind_a_link_is_passed_over),
-        TEST(a_folder_that_is_named_is_listed_whatever_it_is),
+        TEST(folder_operand_lists_its_files_in_order),
+        TEST(hidden_build_and_linked_folders_are_skipped),
+        TEST(folder_named_explicitly_is_always_listed),
         TEST(files_keep_their_place_among_folders),
-        TEST(a_folder_without_such_a_file_is_told_and_the_rest_is_listed),
-        TEST(a_folder_that_cannot_be_read_is_told_and_the_rest_is_listed),
-        TEST(a_path_that_is_too_long_is_told),
-        TEST(a_file_that_is_not_there_has_a_nearest_one),
+        TEST(folder_without_matching_files_is_reported),
+        TEST(unreadable_folder_is_reported_and_the_rest_listed),
+        TEST(path_that_is_too_long_is_reported),
+        TEST(missing_file_gets_the_nearest_name),
         TEST(listing_survives_every_failed_allocation),
     };
 

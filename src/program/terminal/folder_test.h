@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* folder_test.h - a run of the program in a folder of its own: for the tests of what reads and
+/* folder_test.h - a run of the program in a separate folder, for tests of code that reads and
  * writes files. */
 #ifndef DET_TERMINAL_FOLDER_TEST_H
 #define DET_TERMINAL_FOLDER_TEST_H
@@ -11,13 +11,13 @@
 #include "os/os.h"
 #include "terminal/input.h"
 
-/* A run in a folder of its own; what it says is kept. */
+/* A run in a separate folder; its messages are kept. */
 struct fixture {
     struct cli cli;
     char *folder;
     char path[512];
-    char *said;
-    size_t said_size;
+    char *printed;
+    size_t printed_size;
 };
 
 static inline int open_fixture(void **state)
@@ -28,7 +28,7 @@ static inline int open_fixture(void **state)
     fixture.folder = det_test_folder();
     fixture.cli.in = fopen("/dev/null", "r");
     fixture.cli.out = fopen("/dev/null", "w");
-    fixture.cli.err = open_memstream(&fixture.said, &fixture.said_size);
+    fixture.cli.err = open_memstream(&fixture.printed, &fixture.printed_size);
     assert_non_null(fixture.cli.in);
     assert_non_null(fixture.cli.out);
     assert_non_null(fixture.cli.err);
@@ -43,12 +43,12 @@ static inline int close_fixture(void **state)
     fclose(fixture->cli.in);
     fclose(fixture->cli.out);
     fclose(fixture->cli.err);
-    free(fixture->said);
+    free(fixture->printed);
     det_test_folder_remove(fixture->folder);
     return 0;
 }
 
-/* The path of something in the fixture's folder; good until the next call. */
+/* Returns the path of a file in the fixture's folder; valid until the next call. */
 static inline const char *path_of(struct fixture *fixture, const char *name)
 {
     snprintf(fixture->path, sizeof fixture->path, "%s/%s", fixture->folder, name);

@@ -11,12 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/buffer.h"
 #include "base/memory.h"
 #include "os/os.h"
 
 int cli_exit_of(int error)
 {
+    det_assert(error < 0);
     return error == DET_ERR_NOT_FOUND ? CLI_NOT_FOUND
            : error == DET_ERR_LIMIT   ? CLI_USAGE
            : error == DET_ERR_EXISTS  ? CLI_CONFLICT
@@ -66,7 +68,7 @@ static const char *missing_suffix(const struct cli *cli, const char *path)
     return NULL;
 }
 
-static int say_error(struct det_error *error, int code, const char *path, size_t limit)
+static int print_error(struct det_error *error, int code, const char *path, size_t limit)
 {
     if (code == DET_ERR_LIMIT)
         return det_error_set(error, code, "%s: larger than %zu KiB", path, limit / 1024);
@@ -78,12 +80,12 @@ static int say_error(struct det_error *error, int code, const char *path, size_t
     return det_error_set(error, code, "%s: %s", path, det_error_text(code));
 }
 
-static int say_missing(const struct cli *cli, struct det_error *error, const char *path)
+static int print_missing(const struct cli *cli, struct det_error *error, const char *path)
 {
     const char *suffix = missing_suffix(cli, path);
 
     if (!suffix)
-        return say_error(error, DET_ERR_NOT_FOUND, path, 0);
+        return print_error(error, DET_ERR_NOT_FOUND, path, 0);
     return det_error_set(
         error, DET_ERR_NOT_FOUND, "%s: there is no such file; did you mean %s%s?", path, path,
         suffix);
@@ -94,6 +96,7 @@ static int finish_stream(struct cli *cli, struct det_buffer *buffer, struct cli_
 {
     char *data = det_alloc(cli->allocator, buffer->size + 1);
 
+    det_assert(det_buffer_status(buffer) == 0);
     if (!data)
         return DET_ERR_NO_MEMORY;
     memcpy(data, det_buffer_text(buffer), buffer->size);
@@ -115,6 +118,7 @@ static int load_stream(struct cli *cli, FILE *stream, size_t limit, struct cli_t
     while ((count = fread(part, 1, sizeof part, stream)) > 0 && !det_buffer_status(&buffer))
         det_buffer_append(&buffer, part, count);
     r = ferror(stream) ? DET_ERR_IO : det_buffer_status(&buffer);
+    det_assert(r < 0 || buffer.size <= limit);
     if (r == 0)
         r = finish_stream(cli, &buffer, ret);
     det_buffer_deinit(&buffer);
@@ -127,21 +131,22 @@ int cli_text_load(
     struct stat status;
     int r;
 
+    det_assert(limit > 0);
     errno = 0;
     if (strcmp(path, "-") == 0) {
         r = load_stream(cli, cli->in, limit, ret);
-        return r < 0 ? say_error(reterr, r, CLI_STDIN_NAME, limit) : 0;
+        return r < 0 ? print_error(reterr, r, CLI_STDIN_NAME, limit) : 0;
     }
     if (stat(path, &status) < 0)
-        return errno == ENOENT || errno == ENOTDIR ? say_missing(cli, reterr, path)
-                                                   : say_error(reterr, DET_ERR_IO, path, limit);
+        return errno == ENOENT || errno == ENOTDIR ? print_missing(cli, reterr, path)
+                                                   : print_error(reterr, DET_ERR_IO, path, limit);
     if (S_ISDIR(status.st_mode))
         return det_error_set(reterr, DET_ERR_IO, "%s: is a folder, not a file", path);
     if (!S_ISREG(status.st_mode))
         return det_error_set(
             reterr, DET_ERR_IO, "%s: is not a regular file; '-' reads the standard input", path);
     r = det_file_load(cli->world, cli->allocator, path, limit, &ret->data, &ret->size);
-    return r < 0 ? say_error(reterr, r, path, limit) : 0;
+    return r < 0 ? print_error(reterr, r, path, limit) : 0;
 }
 
 void cli_text_free(struct cli *cli, struct cli_text *text)
@@ -165,13 +170,13 @@ static mode_t mode_of(const char *path)
 }
 
 /* A missing folder, or one such as /proc in which no files can be created. */
-static int say_write_error(struct det_error *error, int code, const char *path)
+static int print_write_error(struct det_error *error, int code, const char *path)
 {
     char folder[DET_PATH_MAX];
     struct stat status;
 
     if (code != DET_ERR_NOT_FOUND || det_file_folder(path, folder) < 0)
-        return say_error(error, code, path, 0);
+        return print_error(error, code, path, 0);
     if (stat(folder, &status) < 0)
         return det_error_set(error, code, "%s: there is no folder %s", path, folder);
     return det_error_set(
@@ -188,7 +193,7 @@ int cli_file_write(struct cli *cli, const char *path, const char *data, size_t s
 
     errno = 0;
     if (cli_is_folder(path)) {
-        cli_complain(cli, "%s: is a folder, not a file", path);
+        cli_report_error(cli, "%s: is a folder, not a file", path);
         free(target);
         return CLI_FAILURE;
     }
@@ -198,8 +203,8 @@ int cli_file_write(struct cli *cli, const char *path, const char *data, size_t s
     free(target);
     if (r == 0)
         return CLI_OK;
-    r = say_write_error(&error, r, path);
-    cli_complain(cli, "cannot write %s", error.text);
+    r = print_write_error(&error, r, path);
+    cli_report_error(cli, "cannot write %s", error.text);
     return cli_exit_of(r);
 }
 

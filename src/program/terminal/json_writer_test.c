@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* json_writer_test.c - objects that are written member by member are JSON. */
+/* json_writer_test.c - objects written member by member are valid JSON. */
 #include "json/writer.h"
 
 #include "terminal/output_test.h"
@@ -46,7 +46,7 @@ static void write_all(struct det_json_writer *json)
     det_json_close(json, '}');
 }
 
-static void every_member_stands_in_its_place(void **state)
+static void members_are_written_in_order(void **state)
 {
     struct caught caught;
     struct det_json_writer json;
@@ -87,7 +87,7 @@ static int write_in(struct det_test_memory *memory, void *argument)
     return has_failed ? DET_ERR_NO_MEMORY : 0;
 }
 
-static void a_line_without_memory_is_not_printed_and_told(void **state)
+static void line_lost_to_allocation_failure_is_reported(void **state)
 {
     (void)state;
     det_test_each_failure(write_in, NULL);
@@ -96,8 +96,8 @@ static void a_line_without_memory_is_not_printed_and_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_member_stands_in_its_place),
-        cmocka_unit_test(a_line_without_memory_is_not_printed_and_told),
+        cmocka_unit_test(members_are_written_in_order),
+        cmocka_unit_test(line_lost_to_allocation_failure_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/buffer.h"
 #include "base/escape.h"
 #include "base/hash.h"
@@ -34,6 +35,7 @@ static const char *time_text(det_time at, char *target)
     char seconds[DET_TIME_TEXT];
 
     rest += rest < 0 ? DET_SECOND : 0;
+    det_assert(rest >= 0 && rest < DET_SECOND);
     det_format_time(at - rest, seconds, sizeof seconds);
     snprintf(target, TIME_SIZE, "%.19s.%03dZ", seconds, (int)(rest / DET_MILLISECOND));
     return target;
@@ -50,6 +52,7 @@ void prefix_learn(struct prefix *prefix, const char *name)
 
     width = width < PREFIX_WIDTH_MAX ? width : PREFIX_WIDTH_MAX;
     prefix->width = prefix->width > width ? prefix->width : width;
+    det_assert(prefix->width >= width && prefix->width <= PREFIX_WIDTH_MAX);
 }
 
 static void append_in(
@@ -130,6 +133,7 @@ static void append_text(
         at += length;
         from = at;
     }
+    det_assert(from <= size);
     det_escape(buffer, text + from, size - from);
     if (is_colored)
         det_buffer_append_text(buffer, RESET);
@@ -212,17 +216,15 @@ void prefix_line(struct prefix *prefix, const struct det_line *line, det_time at
 
 void prefix_note(struct prefix *prefix, const char *name, det_time at, const char *format, ...)
 {
-    char *text = NULL;
     va_list arguments;
-    int size;
+    char *text;
 
+    det_assert(!strchr(format, '\n'));
     va_start(arguments, format);
-    size = vasprintf(&text, format, arguments);
+    text = cli_format(prefix->cli, format, arguments);
     va_end(arguments);
-    if (size < 0) {
-        prefix->cli->has_failed = true;
+    if (!text)
         return;
-    }
     if (prefix->cli->is_json)
         print_note_json(prefix, name, at, text);
     else

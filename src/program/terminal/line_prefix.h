@@ -5,8 +5,7 @@
  *
  *     web      | listening on 8080
  *     database ! the disk is nearly full            ! instead of |: from its error stream
- *     web      | a line of more than 4096 bytes is split; all parts but the last end with a
- *     backslash
+ *     web      | a line of more than 4096 bytes is split; a part that continues ends with \
  *     web      = started, attempt 2                 = : a message of detent about the task
  *
  * A name always has the same color. Text is escaped as in cli_print(); the colors of tasks are kept

@@ -26,7 +26,7 @@ static void open_output(struct caught *caught, struct prefix *prefix, bool has_t
     prefix_init(prefix, &caught->cli, has_times);
 }
 
-static void names_stand_in_a_column(void **state)
+static void task_names_are_aligned_in_a_column(void **state)
 {
     struct caught caught;
     struct prefix prefix;
@@ -41,7 +41,7 @@ static void names_stand_in_a_column(void **state)
     expect_output(&caught, "web      | hello\ndatabase | \nmuch-longer | x\nweb         | y\n");
 }
 
-static void a_very_long_name_does_not_push_the_others_away(void **state)
+static void very_long_name_does_not_widen_the_column(void **state)
 {
     struct caught caught;
     struct prefix prefix;
@@ -55,7 +55,7 @@ static void a_very_long_name_does_not_push_the_others_away(void **state)
                  "b                                | y\n");
 }
 
-static void wide_letters_count_as_wide(void **state)
+static void column_width_counts_characters_not_bytes(void **state)
 {
     struct caught caught;
     struct prefix prefix;
@@ -67,7 +67,7 @@ static void wide_letters_count_as_wide(void **state)
     expect_output(&caught, "\xC3\xBC    | x\n");
 }
 
-static void the_mark_says_where_it_comes_from(void **state)
+static void mark_shows_the_source_of_the_line(void **state)
 {
     struct det_line line = line_of("web", "oh");
     struct caught caught;
@@ -88,7 +88,7 @@ static void the_mark_says_where_it_comes_from(void **state)
                  "web = started, attempt 2\\x1b\n");
 }
 
-static void times_are_all_as_wide(void **state)
+static void times_have_equal_width(void **state)
 {
     struct det_line line = line_of("w", "x");
     struct caught caught;
@@ -107,7 +107,7 @@ static void times_are_all_as_wide(void **state)
                  "1970-01-01T00:00:00.000Z w = y\n");
 }
 
-static void what_steers_a_terminal_is_escaped(void **state)
+static void terminal_control_characters_are_escaped(void **state)
 {
     struct det_line line = { .name = "w", .text = "a\0b\xff", .size = 4 };
     struct caught caught;
@@ -124,7 +124,7 @@ static void what_steers_a_terminal_is_escaped(void **state)
                  "w\\x1b[2J | \\x1b\n");
 }
 
-static void colors_of_tasks_are_left_out_where_there_are_none(void **state)
+static void task_colors_are_removed_without_color_output(void **state)
 {
     struct caught caught;
     struct prefix prefix;
@@ -158,7 +158,7 @@ static void colors_of_tasks_are_kept_and_end_with_the_line(void **state)
     free(caught.text);
 }
 
-/* What stands before the name. */
+/* Returns the color sequence before the name. */
 static void color_before(const char *name, enum det_stream stream, char *target, size_t size)
 {
     struct det_line line = line_of(name, "x");
@@ -243,7 +243,7 @@ static void a_line_is_written_whole_or_not_at_all(void **state)
     det_test_each_failure(print_some, NULL);
 }
 
-static void what_cannot_be_written_is_remembered(void **state)
+static void write_error_is_recorded(void **state)
 {
     struct cli cli = { .world = det_world_real(), .out = fopen("/dev/full", "w") };
     struct prefix prefix;
@@ -260,18 +260,18 @@ static void what_cannot_be_written_is_remembered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names_stand_in_a_column),
-        cmocka_unit_test(a_very_long_name_does_not_push_the_others_away),
-        cmocka_unit_test(wide_letters_count_as_wide),
-        cmocka_unit_test(the_mark_says_where_it_comes_from),
-        cmocka_unit_test(times_are_all_as_wide),
-        cmocka_unit_test(what_steers_a_terminal_is_escaped),
-        cmocka_unit_test(colors_of_tasks_are_left_out_where_there_are_none),
+        cmocka_unit_test(task_names_are_aligned_in_a_column),
+        cmocka_unit_test(very_long_name_does_not_widen_the_column),
+        cmocka_unit_test(column_width_counts_characters_not_bytes),
+        cmocka_unit_test(mark_shows_the_source_of_the_line),
+        cmocka_unit_test(times_have_equal_width),
+        cmocka_unit_test(terminal_control_characters_are_escaped),
+        cmocka_unit_test(task_colors_are_removed_without_color_output),
         cmocka_unit_test(colors_of_tasks_are_kept_and_end_with_the_line),
         cmocka_unit_test(a_name_has_always_the_same_color),
         cmocka_unit_test(lines_are_objects_in_json),
         cmocka_unit_test(a_line_is_written_whole_or_not_at_all),
-        cmocka_unit_test(what_cannot_be_written_is_remembered),
+        cmocka_unit_test(write_error_is_recorded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "base/assert.h"
 #include "base/escape.h"
 #include "base/text.h"
 #include "terminal/terminal.h"
@@ -23,7 +24,7 @@ static const char *const styles[] = {
 
 static bool wants_color(FILE *stream)
 {
-    /* NOLINTBEGIN(concurrency-mt-unsafe): nobody sets the environment here */
+    /* NOLINTBEGIN(concurrency-mt-unsafe): no thread sets the environment */
     const char *no_color = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
     /* NOLINTEND(concurrency-mt-unsafe) */
@@ -83,6 +84,7 @@ void cli_set_color(struct cli *cli, const char *color)
 {
     if (strcmp(color, "auto") == 0)
         return;
+    det_assert(strcmp(color, "always") == 0 || strcmp(color, "never") == 0);
     cli->out_has_color = strcmp(color, "always") == 0;
     cli->err_has_color = cli->out_has_color;
 }
@@ -108,10 +110,10 @@ size_t cli_width(const char *text, size_t size)
     return width;
 }
 
-/* The reason is lost when the stream is closed, so it is kept when it is known. */
+/* Keeps the reason of a failure, since closing the stream loses it. */
 static void emit_bytes(struct cli *cli, FILE *stream, const char *data, size_t size)
 {
-    /* On a terminal the bar would stay in the line of the data. */
+    /* On a terminal the data would be printed after the bar. */
     if (stream == cli->out)
         cli_progress_end(cli);
     errno = 0;
@@ -125,6 +127,7 @@ static void put_styled(
     bool has_color = (stream == cli->out ? cli->out_has_color : cli->err_has_color) && style;
     struct det_buffer shown;
 
+    det_assert(style < sizeof styles / sizeof *styles);
     det_buffer_init(&shown, cli->allocator);
     if (has_color)
         det_buffer_append_text(&shown, styles[style]);
@@ -138,19 +141,26 @@ static void put_styled(
     det_buffer_deinit(&shown);
 }
 
+char *cli_format(struct cli *cli, const char *format, va_list arguments)
+{
+    char *text = NULL;
+
+    if (vasprintf(&text, format, arguments) >= 0)
+        return text;
+    cli->has_failed = true;
+    return NULL;
+}
+
 DET_PRINTF(4, 0)
 static void put_format(
     struct cli *cli, FILE *stream, enum cli_style style, const char *format, va_list arguments)
 {
-    char *text = NULL;
-    int size = vasprintf(&text, format, arguments);
+    char *text = cli_format(cli, format, arguments);
 
-    if (size < 0)
-        cli->has_failed = true;
-    else if (size > 0)
-        put_styled(cli, stream, style, text, (size_t)size);
-    if (size >= 0)
-        free(text);
+    det_assert(stream == cli->out || stream == cli->err);
+    if (text && *text)
+        put_styled(cli, stream, style, text, strlen(text));
+    free(text);
 }
 
 void cli_print(struct cli *cli, const char *format, ...)
@@ -190,7 +200,7 @@ static void begin_talk(struct cli *cli)
     cli_flush(cli);
 }
 
-void cli_say(struct cli *cli, const char *format, ...)
+void cli_print_error(struct cli *cli, const char *format, ...)
 {
     va_list arguments;
 
@@ -200,7 +210,7 @@ void cli_say(struct cli *cli, const char *format, ...)
     va_end(arguments);
 }
 
-void cli_say_in(struct cli *cli, enum cli_style style, const char *format, ...)
+void cli_print_error_in(struct cli *cli, enum cli_style style, const char *format, ...)
 {
     va_list arguments;
 
@@ -210,17 +220,17 @@ void cli_say_in(struct cli *cli, enum cli_style style, const char *format, ...)
     va_end(arguments);
 }
 
-void cli_complain(struct cli *cli, const char *format, ...)
+void cli_report_error(struct cli *cli, const char *format, ...)
 {
     va_list arguments;
 
-    cli_say_in(
+    cli_print_error_in(
         cli, CLI_RED,
         cli->command ? "detent %s: " : "detent%s: ", cli->command ? cli->command : "");
     va_start(arguments, format);
     put_format(cli, cli->err, CLI_PLAIN, format, arguments);
     va_end(arguments);
-    cli_say(cli, "\n");
+    cli_print_error(cli, "\n");
 }
 
 struct cli cli_aside(struct cli *cli)
@@ -244,41 +254,8 @@ void cli_aside_end(struct cli *cli, struct cli *aside)
 
 int cli_no_memory(struct cli *cli)
 {
-    cli_complain(cli, "there is no memory left");
+    cli_report_error(cli, "out of memory");
     return CLI_FAILURE;
-}
-
-void cli_json(struct cli *cli, json_t *object_take)
-{
-    char *text = object_take ? json_dumps(object_take, JSON_ENSURE_ASCII) : NULL;
-
-    json_decref(object_take);
-    if (!text) {
-        cli->has_failed = true;
-        return;
-    }
-    emit_bytes(cli, cli->out, text, strlen(text));
-    emit_bytes(cli, cli->out, "\n", 1);
-    free(text);
-}
-
-json_t *cli_json_text_n(const char *text, size_t size)
-{
-    struct det_buffer shown;
-    json_t *string;
-
-    if (det_utf8_check(text, size) == size)
-        return json_stringn(text, size);
-    det_buffer_init(&shown, NULL);
-    det_escape(&shown, text, size);
-    string = det_buffer_status(&shown) < 0 ? NULL : json_string(det_buffer_text(&shown));
-    det_buffer_deinit(&shown);
-    return string;
-}
-
-json_t *cli_json_text(const char *text)
-{
-    return cli_json_text_n(text, strlen(text));
 }
 
 #define PROGRESS_AFTER DET_SECOND
@@ -302,7 +279,10 @@ void cli_progress(struct cli *cli, const char *what, uint64_t done, uint64_t tot
         return;
     cli->progress_next = now + PROGRESS_EVERY;
     cli->progress_is_shown = true;
+    /* A total that was counted before may be exceeded. */
+    done = done < total ? done : total;
     filled = (int)((double)done / (double)total * PROGRESS_WIDTH);
+    det_assert(filled >= 0 && filled <= PROGRESS_WIDTH);
     fprintf(
         cli->err, "\r\033[K%s [%-*.*s] %llu/%llu", what, PROGRESS_WIDTH, filled, bar,
         (unsigned long long)done, (unsigned long long)total);
@@ -330,6 +310,16 @@ void cli_print_line(struct cli *cli, struct det_json_writer *json)
         cli_write(cli, "\n", 1);
     }
     det_json_writer_clear(json);
+}
+
+void cli_print_value(struct cli *cli, const struct det_json_value *value)
+{
+    struct det_json_writer json;
+
+    det_json_writer_init(&json, cli->allocator);
+    det_json_copy(&json, NULL, value);
+    cli_print_line(cli, &json);
+    det_json_writer_deinit(&json);
 }
 
 void cli_json_begin(struct cli *cli, struct det_json_writer *json, const char *type)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* output_test.c - what reaches a terminal cannot steer it. */
+/* output_test.c - output cannot control the terminal. */
 #include <locale.h>
 
 #include "terminal/output_test.h"
+
 #include "terminal/report.h"
+#include "json/reader.h"
+#include "json/writer.h"
 
 static void control_characters_are_escaped(void **state)
 {
@@ -24,7 +27,7 @@ static void text_that_turns_its_direction_is_escaped(void **state)
     (void)state;
     catch_output(&caught);
     /* NOLINTNEXTLINE(misc-misleading-bidirectional): on purpose */
-    cli_say(&caught.cli, "%s", "x\xe2\x80\xaey \xc2\x9b \xef\xbb\xbf");
+    cli_print_error(&caught.cli, "%s", "x\xe2\x80\xaey \xc2\x9b \xef\xbb\xbf");
     expect_output(&caught, "x\\u{202e}y \\u{9b} \\u{feff}");
 }
 
@@ -43,7 +46,7 @@ static void bytes_that_are_no_characters_are_escaped(void **state)
                  "a\\xc3");
 }
 
-static void other_characters_stay_as_they_are(void **state)
+static void printable_characters_are_unchanged(void **state)
 {
     struct caught caught;
 
@@ -85,39 +88,61 @@ static void widths_are_those_of_what_is_shown(void **state)
 
 static void json_is_one_line_and_takes_any_bytes(void **state)
 {
+    struct det_json_writer json;
     struct caught caught;
 
     (void)state;
     catch_output(&caught);
-    cli_json(&caught.cli, json_pack("{s:o}", "path", cli_json_text("a\xff\n")));
-    expect_output(&caught, "{\"path\": \"a\\\\xff\\n\"}\n");
+    cli_json_begin(&caught.cli, &json, "file");
+    det_json_text(&json, "path", "a\xff\n");
+    cli_json_end(&caught.cli, &json);
+    expect_output(&caught, "{\"type\":\"file\",\"path\":\"a\\\\xff\\n\"}\n");
+}
+
+static void json_value_is_printed_on_one_line(void **state)
+{
+    const struct det_json_value *value = NULL;
+    struct det_arena arena;
+    struct caught caught;
+
+    (void)state;
+    catch_output(&caught);
+    det_arena_init(&arena, NULL);
+    assert_int_equal(
+        det_json_read(&arena, det_view_text("{ \"a\" :\n[1.50, \"\\u001b\"] }"), &value, NULL), 0);
+    cli_print_value(&caught.cli, value);
+    det_arena_deinit(&arena);
+    expect_output(&caught, "{\"a\":[1.50,\"\\u001b\"]}\n");
 }
 
 static void json_without_memory_is_a_failure_of_the_run(void **state)
 {
+    struct det_json_writer json;
     struct caught caught;
 
     (void)state;
     catch_output(&caught);
-    cli_json(&caught.cli, NULL);
+    cli_json_begin(&caught.cli, &json, "file");
+    json.text.error = DET_ERR_NO_MEMORY;
+    cli_json_end(&caught.cli, &json);
     assert_true(caught.cli.has_failed);
     caught.cli.has_failed = false;
     expect_output(&caught, "");
 }
 
-static void complaints_name_the_command(void **state)
+static void error_messages_name_the_command(void **state)
 {
     struct caught caught;
 
     (void)state;
     catch_output(&caught);
-    cli_complain(&caught.cli, "what is %s?", "this");
+    cli_report_error(&caught.cli, "what is %s?", "this");
     caught.cli.command = "check";
-    cli_complain(&caught.cli, "no");
+    cli_report_error(&caught.cli, "no");
     expect_output(&caught, "detent: what is this?\ndetent check: no\n");
 }
 
-static void progress_is_for_terminals_and_long_waits(void **state)
+static void progress_is_shown_only_on_terminals_after_a_while(void **state)
 {
     struct caught caught;
 
@@ -136,7 +161,7 @@ static void progress_is_for_terminals_and_long_waits(void **state)
     expect_output(&caught, "\r\033[Kseeds [###############               ] 5/10\r\033[K");
 }
 
-static void data_does_not_stand_behind_the_bar(void **state)
+static void progress_bar_is_cleared_before_output(void **state)
 {
     struct caught caught;
 
@@ -147,12 +172,12 @@ static void data_does_not_stand_behind_the_bar(void **state)
     caught.cli.progress_next = 1;
     cli_progress(&caught.cli, "seeds", 10, 10);
     cli_print(&caught.cli, "not taken\n");
-    cli_say(&caught.cli, "ok\n");
+    cli_print_error(&caught.cli, "ok\n");
     expect_output(
         &caught, "\r\033[Kseeds [##############################] 10/10\r\033[Knot taken\nok\n");
 }
 
-static void an_aside_goes_to_the_error_stream(void **state)
+static void secondary_output_goes_to_the_error_stream(void **state)
 {
     struct caught caught, errors;
     struct cli aside;
@@ -164,7 +189,7 @@ static void an_aside_goes_to_the_error_stream(void **state)
     cli_print(&caught.cli, "data\n");
     aside = cli_aside(&caught.cli);
     cli_print(&aside, "result\n");
-    cli_say(&aside, "talk\n");
+    cli_print_error(&aside, "talk\n");
     aside.has_failed = true;
     cli_aside_end(&caught.cli, &aside);
     assert_true(caught.cli.has_failed);
@@ -209,7 +234,7 @@ static void a_long_line_is_cut_around_the_place(void **state)
     free(caught.text);
 }
 
-static void a_narrow_terminal_shows_a_shorter_part(void **state)
+static void narrow_terminal_shows_a_shorter_excerpt(void **state)
 {
     static const char text[] =
         "ON(WORKING, FALED, WAITING, CALL(a_hook), DO(an_effect_that_is_long))";
@@ -267,18 +292,19 @@ int main(void)
         cmocka_unit_test(control_characters_are_escaped),
         cmocka_unit_test(text_that_turns_its_direction_is_escaped),
         cmocka_unit_test(bytes_that_are_no_characters_are_escaped),
-        cmocka_unit_test(other_characters_stay_as_they_are),
+        cmocka_unit_test(printable_characters_are_unchanged),
         cmocka_unit_test(color_is_used_only_where_it_is_wanted),
         cmocka_unit_test(widths_are_those_of_what_is_shown),
         cmocka_unit_test(json_is_one_line_and_takes_any_bytes),
+        cmocka_unit_test(json_value_is_printed_on_one_line),
         cmocka_unit_test(json_without_memory_is_a_failure_of_the_run),
-        cmocka_unit_test(complaints_name_the_command),
-        cmocka_unit_test(progress_is_for_terminals_and_long_waits),
-        cmocka_unit_test(data_does_not_stand_behind_the_bar),
-        cmocka_unit_test(an_aside_goes_to_the_error_stream),
+        cmocka_unit_test(error_messages_name_the_command),
+        cmocka_unit_test(progress_is_shown_only_on_terminals_after_a_while),
+        cmocka_unit_test(progress_bar_is_cleared_before_output),
+        cmocka_unit_test(secondary_output_goes_to_the_error_stream),
         cmocka_unit_test(a_problem_shows_its_line_and_points_at_the_column),
         cmocka_unit_test(a_long_line_is_cut_around_the_place),
-        cmocka_unit_test(a_narrow_terminal_shows_a_shorter_part),
+        cmocka_unit_test(narrow_terminal_shows_a_shorter_excerpt),
         cmocka_unit_test(printing_survives_every_failed_allocation),
     };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* output_test.h - what a run of the program prints, caught: for the tests of output. */
+/* output_test.h - catches the output of a run of the program, for tests. */
 #ifndef DET_TERMINAL_OUTPUT_TEST_H
 #define DET_TERMINAL_OUTPUT_TEST_H
 
@@ -9,7 +9,7 @@
 
 #include "terminal/terminal.h"
 
-/* A run whose output is caught; both streams are one. */
+/* A run with both streams caught in one. */
 struct caught {
     struct cli cli;
     char *text;

@@ -7,12 +7,13 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "terminal/input.h"
 #include "json/writer.h"
 
-/* Of a long source line this much is shown before the place, and in all, unless the terminal is
+/* Part of a long source line that is shown before the place, and in total, unless the terminal is
  * narrower. */
 #define BEFORE_MAX 60
 #define LINE_MAX   160
@@ -22,32 +23,28 @@
 /* No terminal is too narrow for this. */
 #define LINE_MIN 24
 
-struct severity_look {
+struct severity_check {
     const char *name;
     enum cli_style style;
 };
 
-static struct severity_look look_of(enum det_severity severity)
+static struct severity_check look_of(enum det_severity severity)
 {
     switch (severity) {
     case DET_SEVERITY_INFO:
-        return (struct severity_look){ "info", CLI_BLUE };
+        return (struct severity_check){ "info", CLI_BLUE };
     case DET_SEVERITY_WARNING:
-        return (struct severity_look){ "warning", CLI_YELLOW };
+        return (struct severity_check){ "warning", CLI_YELLOW };
     case DET_SEVERITY_BROKEN:
         break;
     }
-    return (struct severity_look){ "error", CLI_RED };
-}
-
-const char *cli_severity_name(enum det_severity severity)
-{
-    return look_of(severity).name;
+    return (struct severity_check){ "error", CLI_RED };
 }
 
 /* Moves a cut to the start of a character. */
 static size_t at_character(const char *text, size_t offset)
 {
+    det_assert(offset <= strlen(text));
     while (offset > 0 && ((unsigned char)text[offset] & 0xC0) == 0x80)
         offset--;
     return offset;
@@ -80,7 +77,7 @@ static struct excerpt excerpt_of(const struct cli *cli, const char *source, size
         return part;
     room -= (size_t)2 * DOTS;
     before = before < room / 2 ? before : room / 2;
-    /* Dots for less than dots would be a poor trade. */
+    /* Do not replace fewer characters than the dots take. */
     if (column > before + DOTS)
         part.from = at_character(source, column - before);
     /* At the end of the line there is more room before the place. */
@@ -111,6 +108,7 @@ static void print_source(struct cli *cli, const struct det_place *place, enum cl
 
     column = column < size ? column : size;
     part = excerpt_of(cli, place->source, column);
+    det_assert(part.from <= column && part.from <= part.to && part.to <= size);
     cli_print_in(cli, CLI_FAINT, "%5u | ", place->line);
     cli_print(
         cli, "%s%.*s%s\n", part.from ? "..." : "", (int)(part.to - part.from),
@@ -149,7 +147,7 @@ static const char *note_of(const struct det_diagnostic *finding)
 
 static void print_finding(struct cli *cli, const struct det_diagnostic *finding)
 {
-    struct severity_look look = look_of(finding->severity);
+    struct severity_check look = look_of(finding->severity);
 
     print_place(cli, &finding->place);
     cli_print_in(cli, look.style, "%s: ", look.name);
@@ -182,7 +180,7 @@ static void print_lines(struct cli *cli, const char *label, const char *text)
 
 static void print_remark(struct cli *cli, const struct cli_remark *remark)
 {
-    struct severity_look look = look_of(remark->severity);
+    struct severity_check look = look_of(remark->severity);
 
     print_place(cli, &remark->place);
     cli_print_in(cli, look.style, "%s: ", look.name);
@@ -213,7 +211,7 @@ static void print_json(struct cli *cli, const struct det_diagnostic *finding)
     struct det_json_writer json;
 
     cli_json_begin(cli, &json, "finding");
-    det_json_text(&json, "severity", cli_severity_name(finding->severity));
+    det_json_text(&json, "severity", look_of(finding->severity).name);
     det_json_text(&json, "rule", det_rule_id(finding->rule));
     put_place(&json, "place", &finding->place);
     put_place(&json, "other", finding->other.line ? &finding->other : &(struct det_place){ 0 });
@@ -231,7 +229,7 @@ void cli_report_remark(struct cli *cli, const struct cli_remark *remark)
         return;
     }
     cli_json_begin(cli, &json, "remark");
-    det_json_text(&json, "severity", cli_severity_name(remark->severity));
+    det_json_text(&json, "severity", look_of(remark->severity).name);
     det_json_text(&json, "rule", remark->rule);
     put_place(&json, "place", &remark->place);
     det_json_text(&json, "text", remark->text);
@@ -344,7 +342,7 @@ void cli_report_file(struct cli *cli, const char *path, const char *state, bool 
         det_json_text(&json, "state", state);
         cli_json_end(cli, &json);
     } else if (is_talk) {
-        cli_say(cli, "%s: %s\n", path, state);
+        cli_print_error(cli, "%s: %s\n", path, state);
     } else {
         cli_print(cli, "%s\n", path);
     }

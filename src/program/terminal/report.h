@@ -49,7 +49,5 @@ void cli_report_file(struct cli *cli, const char *path, const char *state, bool 
  * an exit code. */
 DET_MUST_CHECK int cli_report_text(
     struct cli *cli, const char *path, const char *data, size_t size);
-/* "error", "warning", "info". */
-const char *cli_severity_name(enum det_severity severity);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* table.c - measures the columns, leaves out what does not fit, prints the rows. */
+/* table.c - measures the columns, omits what does not fit, prints the rows. */
 #include "terminal/table.h"
 
-#include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/assert.h"
 
 #define GAP 2
 /* Minimum width of the last column before other columns are dropped. */
@@ -33,7 +34,7 @@ struct layout {
 void table_init(
     struct table *table, struct cli *cli, const struct table_column *columns, size_t column_count)
 {
-    assert(column_count > 0 && column_count <= TABLE_COLUMNS_MAX);
+    det_assert(column_count > 0 && column_count <= TABLE_COLUMNS_MAX);
     *table = (struct table){ .cli = cli, .columns = columns, .column_count = column_count };
     det_buffer_init(&table->cells, cli->allocator);
     det_buffer_init(&table->texts, cli->allocator);
@@ -48,18 +49,15 @@ void table_deinit(struct table *table)
 void table_add(struct table *table, enum cli_style style, const char *format, ...)
 {
     struct cell cell = { .from = table->texts.size, .style = style };
-    char *text = NULL;
     va_list arguments;
-    int size;
+    char *text;
 
     va_start(arguments, format);
-    size = vasprintf(&text, format, arguments);
+    text = cli_format(table->cli, format, arguments);
     va_end(arguments);
-    if (size < 0) {
-        table->cli->has_failed = true;
+    if (!text)
         return;
-    }
-    cell.size = (size_t)size;
+    cell.size = strlen(text);
     det_buffer_append(&table->texts, text, cell.size);
     det_buffer_append(&table->cells, &cell, sizeof cell);
     free(text);
@@ -79,6 +77,7 @@ static const struct cell *cell_at(const struct table *table, size_t row, size_t 
 {
     const struct cell *cells = (const struct cell *)(const void *)table->cells.data;
 
+    det_assert(column < table->column_count && row < table_rows(table));
     return &cells[row * table->column_count + column];
 }
 
@@ -140,10 +139,11 @@ static size_t layout_width(const struct layout *layout)
 
 static void leave_out(struct layout *layout, size_t index)
 {
-    size_t behind = layout->count - index - 1;
+    size_t later = layout->count - index - 1;
 
-    memmove(&layout->columns[index], &layout->columns[index + 1], behind * sizeof *layout->columns);
-    memmove(&layout->widths[index], &layout->widths[index + 1], behind * sizeof *layout->widths);
+    det_assert(index < layout->count && layout->count > 1);
+    memmove(&layout->columns[index], &layout->columns[index + 1], later * sizeof *layout->columns);
+    memmove(&layout->widths[index], &layout->widths[index + 1], later * sizeof *layout->widths);
     layout->count--;
 }
 
@@ -230,10 +230,12 @@ static void measure_columns(const struct table *table, struct layout *ret)
         ret->columns[ret->count] = i;
         ret->widths[ret->count++] = width > head ? width : head;
     }
+    det_assert(ret->count > 0 && ret->count <= table->column_count);
     fit_columns(table, ret);
+    det_assert(ret->count > 0);
 }
 
-/* The bytes of the text that fit, with room for a mark when they are not all. */
+/* Returns the bytes of the text that fit, with room for a mark if the text is truncated. */
 static size_t fitting_bytes(const char *text, size_t size, size_t width, size_t mark)
 {
     size_t length = size;
@@ -244,6 +246,7 @@ static size_t fitting_bytes(const char *text, size_t size, size_t width, size_t 
     while (length > 0 &&
            (((unsigned char)text[length] & 0xC0) == 0x80 || cli_width(text, length) > width))
         length--;
+    det_assert(length == 0 || cli_width(text, length) <= width);
     return length;
 }
 
@@ -318,6 +321,10 @@ size_t table_print(struct table *table, size_t lines_max)
         table->cli->has_failed = true;
         return 0;
     }
+    /* Whole rows; a cell that found no memory is missing. */
+    det_assert(
+        table->cells.size % (sizeof(struct cell) * table->column_count) == 0 ||
+        table->cli->has_failed);
     /* The head, and the line that counts the omitted rows. */
     if (lines_max > 0 && rows + 1 > lines_max)
         shown = lines_max > 2 ? lines_max - 2 : 0;
@@ -327,5 +334,18 @@ size_t table_print(struct table *table, size_t lines_max)
         print_row(table, &layout, row);
     if (shown < rows)
         cli_print_in(table->cli, CLI_FAINT, "%zu more\n", rows - shown);
+    det_assert(shown <= rows && (lines_max < 2 || 1 + shown + (shown < rows) <= lines_max));
     return 1 + shown + (shown < rows);
+}
+
+void table_show(struct table *table, const char *none)
+{
+    bool has_rows = table_rows(table) || det_buffer_status(&table->cells) < 0;
+
+    if (table->cli->is_json)
+        return;
+    if (has_rows)
+        table_print(table, 0);
+    else if (none)
+        cli_print_error(table->cli, "%s\n", none);
 }

@@ -38,12 +38,14 @@ void table_deinit(struct table *table);
 void table_add(struct table *table, enum cli_style style, const char *format, ...) DET_PRINTF(3, 4);
 /* Makes the first `size` bytes of the last added cell faint: the lines of a tree. */
 void table_lead(struct table *table, size_t size);
-/* Adds a name in a tree as the next cell: `goes_on` tells for each level whether more entries
+/* Adds a name in a tree as the next cell: `goes_on` says for each level whether more entries
  * follow; the last level is that of the name. 0 levels: the root. */
 void table_add_branch(struct table *table, const bool *goes_on, size_t levels, const char *name);
 size_t table_rows(const struct table *table);
 /* Prints at most `lines_max` lines including the head (0: all), and returns how many. Out of memory
  * is recorded in the run, as in cli_print(). */
 size_t table_print(struct table *table, size_t lines_max);
+/* Prints the whole table, or the text `none` if it has no rows; NULL: nothing. Not for --json. */
+void table_show(struct table *table, const char *none);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* table_test.c - columns that are as wide as they need to be, and fit the terminal. */
+/* table_test.c - columns are as wide as their texts, and fit the terminal. */
 #include "terminal/table.h"
 
 #include "terminal/output_test.h"
@@ -52,7 +52,7 @@ static void columns_are_as_wide_as_their_texts(void **state)
         "database  1m30s        7  exit code 1\n");
 }
 
-static void a_column_in_which_nothing_stands_is_left_out(void **state)
+static void empty_column_is_omitted(void **state)
 {
     struct caught caught;
     struct table table;
@@ -66,7 +66,7 @@ static void a_column_in_which_nothing_stands_is_left_out(void **state)
     expect_table(&caught, &table, "name  why\n      x\n");
 }
 
-static void wide_letters_and_escapes_count_as_they_are_shown(void **state)
+static void column_width_counts_displayed_characters(void **state)
 {
     struct caught caught;
     struct table table;
@@ -105,7 +105,7 @@ static void the_last_column_is_cut_first(void **state)
         "web    2m     4242  there is no " FIVE FIVE FIVE "\xE2\x80\xA6\n");
 }
 
-static void columns_go_in_the_order_they_say(void **state)
+static void columns_are_dropped_in_their_order(void **state)
 {
     static const char *const wanted[] = {
         "name  for  why\nweb    2m  there is no such file o..\n",
@@ -164,7 +164,26 @@ static void a_table_may_be_shorter_than_its_rows(void **state)
     expect_output(&caught, "name\na\na\na\na\na\nname\na\na\n3 more\nname\n5 more\n");
 }
 
-static void styles_are_colors_where_there_are_colors(void **state)
+static void empty_table_prints_its_sentence(void **state)
+{
+    struct caught caught;
+    struct table table;
+
+    (void)state;
+    open_table(&caught, &table);
+    table_show(&table, NULL);
+    table_show(&table, "There are none.");
+    caught.cli.is_json = true;
+    table_show(&table, "There are none.");
+    add_row(&table, "a", "", "", "");
+    table_show(&table, "There are none.");
+    caught.cli.is_json = false;
+    table_show(&table, "There are none.");
+    table_deinit(&table);
+    expect_output(&caught, "There are none.\nname\na\n");
+}
+
+static void styles_become_colors_when_colors_are_enabled(void **state)
 {
     struct caught caught;
     struct table table;
@@ -204,7 +223,7 @@ static int print_some(struct det_test_memory *memory, void *argument)
     return has_failed ? DET_ERR_NO_MEMORY : 0;
 }
 
-static void a_lack_of_memory_is_kept_in_the_run(void **state)
+static void allocation_failure_sticks_to_the_table(void **state)
 {
     (void)state;
     det_test_each_failure(print_some, NULL);
@@ -214,14 +233,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_as_wide_as_their_texts),
-        cmocka_unit_test(a_column_in_which_nothing_stands_is_left_out),
-        cmocka_unit_test(wide_letters_and_escapes_count_as_they_are_shown),
+        cmocka_unit_test(empty_column_is_omitted),
+        cmocka_unit_test(column_width_counts_displayed_characters),
         cmocka_unit_test(the_last_column_is_cut_first),
-        cmocka_unit_test(columns_go_in_the_order_they_say),
+        cmocka_unit_test(columns_are_dropped_in_their_order),
         cmocka_unit_test(no_line_is_wider_than_the_terminal),
         cmocka_unit_test(a_table_may_be_shorter_than_its_rows),
-        cmocka_unit_test(styles_are_colors_where_there_are_colors),
-        cmocka_unit_test(a_lack_of_memory_is_kept_in_the_run),
+        cmocka_unit_test(empty_table_prints_its_sentence),
+        cmocka_unit_test(styles_become_colors_when_colors_are_enabled),
+        cmocka_unit_test(allocation_failure_sticks_to_the_table),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

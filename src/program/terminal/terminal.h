@@ -4,13 +4,13 @@
 /* terminal.h - one run of the program: the context of every command, and its output.
  *
  * Data goes to `out`, messages to `err`. All text from outside (names, paths, lines of a spec)
- * passes through cli_print() or cli_say(), which escape terminal control sequences. Output is not
- * checked call by call: a failed write sticks to the stream, and main() turns it into the exit
- * code. */
+ * passes through cli_print() or cli_print_error(), which escape terminal control sequences. Output
+ * is not checked call by call: a failed write sticks to the stream, and main() turns it into the
+ * exit code. */
 #ifndef DET_TERMINAL_TERMINAL_H
 #define DET_TERMINAL_TERMINAL_H
 
-#include <jansson.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include <detent/world.h>
@@ -41,6 +41,7 @@ enum cli_style {
     CLI_BLUE,
 };
 
+struct det_json_value;
 struct det_json_writer;
 
 struct cli {
@@ -73,27 +74,28 @@ void cli_print(struct cli *cli, const char *format, ...) DET_PRINTF(2, 3);
 void cli_print_in(struct cli *cli, enum cli_style style, const char *format, ...) DET_PRINTF(3, 4);
 /* Writes the bytes unchanged: for diagrams, specs and other data for programs. */
 void cli_write(struct cli *cli, const char *data, size_t size);
+/* Formats a text, to be freed with free(). NULL: no memory, which is recorded in the run. */
+char *cli_format(struct cli *cli, const char *format, va_list arguments) DET_PRINTF(2, 0);
 /* Flushes `out`: for output that is followed while we run. */
 void cli_flush(struct cli *cli);
-/* Prints to `err`, escaped in the same way. cli_complain() adds "detent check: " and a newline. */
-void cli_say(struct cli *cli, const char *format, ...) DET_PRINTF(2, 3);
-void cli_say_in(struct cli *cli, enum cli_style style, const char *format, ...) DET_PRINTF(3, 4);
-void cli_complain(struct cli *cli, const char *format, ...) DET_PRINTF(2, 3);
+/* Prints to `err`, escaped in the same way. cli_report_error() adds "detent check: " and a
+ * newline. */
+void cli_print_error(struct cli *cli, const char *format, ...) DET_PRINTF(2, 3);
+void cli_print_error_in(struct cli *cli, enum cli_style style, const char *format, ...)
+    DET_PRINTF(3, 4);
+void cli_report_error(struct cli *cli, const char *format, ...) DET_PRINTF(2, 3);
 /* Reports that memory is exhausted; returns the exit code. */
 int cli_no_memory(struct cli *cli);
 
-/* The same run with its data on the error stream, for text that must not be in `out`;
- * cli_aside_end() carries its errors over. */
+/* Returns a copy of the run whose data goes to the error stream, for text that must not be in
+ * `out`; cli_aside_end() carries its errors over. */
 struct cli cli_aside(struct cli *cli);
 void cli_aside_end(struct cli *cli, struct cli *aside);
 
-/* Prints one object as one line on `out`; takes the reference. NULL (no memory) is reported. */
-void cli_json(struct cli *cli, json_t *object_take);
-/* Returns a JSON string of any bytes: invalid UTF-8 is escaped as in cli_print(). */
-json_t *cli_json_text(const char *text);
-json_t *cli_json_text_n(const char *text, size_t size);
 /* Prints the text of a JSON writer as a line on `out`, and empties the writer. */
 void cli_print_line(struct cli *cli, struct det_json_writer *json);
+/* Prints a value that was read as a line on `out`. */
+void cli_print_value(struct cli *cli, const struct det_json_value *value);
 /* An object with the member "type" (NULL: without) to be printed as a line: cli_json_end() closes,
  * prints and frees it. */
 void cli_json_begin(struct cli *cli, struct det_json_writer *json, const char *type);

@@ -21,7 +21,7 @@ static bool is_listed(gid_t group, const gid_t *groups, int count)
     return false;
 }
 
-/* The kernel knows the groups of this process's user, the user database those of others. */
+/* The kernel has the groups of this process's user, the user database those of others. */
 static bool is_member(uid_t user, gid_t group)
 {
     const struct passwd *entry;

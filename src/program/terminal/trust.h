@@ -26,7 +26,7 @@ enum trust {
 /* Returns the most serious reason why `runner` must not run the content of this file or folder:
  * EVERYBODY, OWNER, GROUP. */
 enum trust trust_of(const struct stat *status, uid_t runner);
-/* The same, but the writers of a sticky folder are ignored. */
+/* Like trust_of(), but ignores the writers of a sticky folder. */
 enum trust trust_of_sticky(const struct stat *status, uid_t runner);
 
 /* For GROUP and EVERYBODY: who may write ("its group"), and the command that prevents it ("chmod

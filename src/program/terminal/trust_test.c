@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* trust_test.c - who could change what decides what runs. */
+/* trust_test.c - who may change files that decide what runs. */
 #include "terminal/trust.h"
 
 #include <unistd.h>
@@ -31,7 +31,7 @@ static const struct example examples[] = {
     { S_IFDIR | 01775, 0, OTHER, 0, TRUST_GROUP, TRUST_GIVEN },
     { S_IFDIR | 01777, OTHER, 0, 0, TRUST_EVERYBODY, TRUST_OWNER },
     { S_IFREG | S_ISVTX | 0666, 0, 0, 0, TRUST_EVERYBODY, TRUST_EVERYBODY },
-    /* others trust root, themselves and their groups; one that has their number may be another's */
+    /* others trust root, themselves and their groups; a group of the same number may differ */
     { S_IFREG | 0664, OTHER, OTHER, OTHER, TRUST_GROUP, TRUST_GROUP },
     { S_IFREG | 0664, 0, 0, OTHER, TRUST_GIVEN, TRUST_GIVEN },
     { S_IFDIR | 02775, 0, OTHER, OTHER, TRUST_GROUP, TRUST_GROUP },
@@ -40,7 +40,7 @@ static const struct example examples[] = {
     { S_IFREG | 0666, OTHER, OTHER, OTHER, TRUST_EVERYBODY, TRUST_EVERYBODY },
 };
 
-static void only_who_runs_it_and_root_may_change_it(void **state)
+static void only_the_runner_and_root_are_trusted(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
@@ -67,7 +67,7 @@ static void the_group_of_this_process_is_its_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(only_who_runs_it_and_root_may_change_it),
+        cmocka_unit_test(only_the_runner_and_root_are_trusted),
         cmocka_unit_test(the_group_of_this_process_is_its_own),
     };
 

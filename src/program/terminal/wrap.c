@@ -4,17 +4,17 @@
 /* wrap.c - wraps text to the width of the terminal. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "terminal/terminal.h"
 
 /* Longer lines are hard to read, however wide the terminal is. */
 #define COLUMNS_MAX     100
 #define COLUMNS_DEFAULT 80
 
-/* A text on its way into lines. */
 struct wrap {
     struct cli *cli;
     size_t columns, indent;
-    size_t used;   /* of this line */
+    size_t used;   /* columns of this line */
     bool has_word; /* in this line */
 };
 
@@ -25,11 +25,12 @@ static void end_line(struct wrap *wrap)
     wrap->has_word = false;
 }
 
-/* A word that is wider than the line has one to itself. */
+/* A word wider than the line gets its own line. */
 static void put_word(struct wrap *wrap, const char *word, size_t size)
 {
     size_t width = cli_width(word, size);
 
+    det_assert(size > 0 && !memchr(word, '\n', size));
     if (wrap->has_word && wrap->used + 1 + width > wrap->columns)
         end_line(wrap);
     if (wrap->has_word) {
@@ -82,4 +83,5 @@ void cli_print_wrapped(struct cli *cli, size_t used, size_t indent, const char *
     }
     if (wrap.has_word || wrap.used)
         end_line(&wrap);
+    det_assert(!wrap.has_word && wrap.used == 0);
 }

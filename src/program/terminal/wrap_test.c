@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* wrap_test.c - lines that fit. */
+/* wrap_test.c - lines fit the terminal. */
 #include <locale.h>
 
 #include "terminal/output_test.h"
@@ -32,14 +32,14 @@ static void lines_are_broken_between_words(void **state)
         "a\xc3\xa4\xc3\xb6 \xc3\xbc\xc3\xbc\xc3\xbc bbb\n");
 }
 
-static void lines_behind_the_first_are_indented(void **state)
+static void continuation_lines_are_indented(void **state)
 {
     (void)state;
     expect_lines(20, 6, 6, "one two three four", "one two three\n      four\n");
     expect_lines(20, 0, 6, "one two three four", "      one two three\n      four\n");
 }
 
-static void lines_of_a_paragraph_are_joined_and_others_stay(void **state)
+static void lines_of_a_paragraph_are_joined(void **state)
 {
     (void)state;
     expect_lines(80, 0, 0, "one\ntwo\n", "one two\n");
@@ -47,7 +47,7 @@ static void lines_of_a_paragraph_are_joined_and_others_stay(void **state)
     expect_lines(80, 0, 2, "one:\n    eval x\ntwo", "  one:\n      eval x\n  two\n");
 }
 
-/* Sixty words of four letters; a line ends behind every `count` of them. */
+/* Sixty words of four letters, with a newline after every `count` of them. */
 static void put_words(char *target, size_t count)
 {
     for (size_t i = 0; i < 60; i++) {
@@ -74,8 +74,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_broken_between_words),
-        cmocka_unit_test(lines_behind_the_first_are_indented),
-        cmocka_unit_test(lines_of_a_paragraph_are_joined_and_others_stay),
+        cmocka_unit_test(continuation_lines_are_indented),
+        cmocka_unit_test(lines_of_a_paragraph_are_joined),
         cmocka_unit_test(lines_are_never_very_long),
     };
 

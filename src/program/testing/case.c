@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "testing/case_internal.h"
 
@@ -85,8 +86,9 @@ static int take_all(struct cli_reader *reader, const struct det_datum *node, str
     if (r == 0 && (node->count == 0 || node->count > CASE_LIST_MAX))
         r = reader_fail(reader, node, "'send_all' has 1 to %d events", CASE_LIST_MAX);
     for (const struct det_datum *item = r < 0 ? NULL : node->first;
-         item && reader_goes_on(reader, r); item = item->next)
+         item && reader_can_continue(reader, r); item = item->next)
         r = reader_both(r, case_take_event(reader, item, NULL, &step->events[step->event_count++]));
+    det_assert(step->event_count <= CASE_LIST_MAX);
     return r;
 }
 
@@ -114,6 +116,7 @@ static int take_action(
 {
     int r;
 
+    det_assert(step->action != CASE_NOTHING && step->event_count == 0);
     switch (step->action) {
     case CASE_SEND:
         step->event_count = 1;
@@ -170,7 +173,7 @@ static int take_steps(
     if (r == 0 && node->first && one->start_error)
         r = reader_fail(reader, node->first, "a case whose start fails has no steps");
     for (const struct det_datum *item = r < 0 ? NULL : node->first;
-         item && reader_goes_on(reader, r); item = item->next) {
+         item && reader_can_continue(reader, r); item = item->next) {
         struct case_step *step = det_arena_alloc(reader->arena, sizeof *step);
 
         if (!step)
@@ -247,7 +250,7 @@ static int take_cases(
     if (r == 0 && !node->first)
         r = reader_fail(reader, node, "there are no cases");
     for (const struct det_datum *item = r < 0 ? NULL : node->first;
-         item && reader_goes_on(reader, r); item = item->next) {
+         item && reader_can_continue(reader, r); item = item->next) {
         struct case_case *one = det_arena_alloc(reader->arena, sizeof *one);
 
         if (!one)
@@ -270,7 +273,7 @@ int case_machine_path(const struct det_datum *root, const char **ret, struct cli
     r = reader_keys(&reader, root, file_words, FILE_KEYS, nodes, "a test file");
     if (!nodes[FILE_MACHINE])
         return r < 0 ? r : reader_fail(&reader, root, "a test file needs 'machine'");
-    /* With the machine known, case_file_read() tells what is wrong with the other keys. */
+    /* Later, with the machine, case_file_read() reports the problems of the other keys. */
     *reterr = (struct cli_problems){ 0 };
     r = reader_want(&reader, nodes[FILE_MACHINE], DET_DATUM_TEXT, "'machine'");
     if (r == 0)
@@ -282,7 +285,7 @@ int case_file_read(
     struct det_arena *arena, const struct det_datum *root, const struct det_machine *machine,
     struct case_file *ret, struct cli_problems *reterr)
 {
-    /* What the payload was called before. */
+    /* The former name of the payload. */
     static const struct reader_synonym synonyms[] = { { "with", "payload" }, { NULL, NULL } };
     struct cli_reader reader = {
         .arena = arena, .machine = machine, .problems = reterr, .synonyms = synonyms
@@ -298,6 +301,7 @@ int case_file_read(
     r = reader_both(r, case_take_settings(&reader, nodes, &file.settings));
     if (nodes[FILE_CASES])
         r = reader_both(r, take_cases(&reader, nodes[FILE_CASES], &file));
+    det_assert((r == 0) == (reterr->count == 0) && (r < 0 || file.case_count > 0));
     if (r == 0)
         *ret = file;
     return r;

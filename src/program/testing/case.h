@@ -25,7 +25,7 @@ struct case_fields {
     size_t count;
 };
 
-/* What one call of an effect answers. */
+/* Kind of the answer of an effect to one call. */
 enum case_reply {
     CASE_WAIT,
     CASE_DONE,
@@ -50,7 +50,7 @@ enum case_function {
     CASE_FUNCTION_COUNT
 };
 
-/* What a function answers from some moment on. */
+/* Answers of a function from some moment on. */
 struct case_setting {
     const struct case_setting *next;
     enum case_function function;
@@ -117,7 +117,7 @@ enum case_action {
 
 struct case_step {
     struct case_step *next;
-    const struct det_datum *node; /* the action, or the step when there is none */
+    const struct det_datum *node; /* the action, or the step if it has none */
     enum case_action action;
     const void *events[CASE_LIST_MAX]; /* SEND, SEND_ALL */
     size_t event_count;
@@ -148,7 +148,7 @@ struct case_file {
     size_t case_count;
 };
 
-/* The path in `machine:` of a test file, as it stands there. 0 or DET_ERR_MALFORMED. */
+/* Returns the path in `machine:` of a test file as written. 0 or DET_ERR_MALFORMED. */
 DET_MUST_CHECK int case_machine_path(
     const struct det_datum *root, const char **ret, struct cli_problems *reterr);
 /* Reads the file for this machine, whose functions need not be bound. 0, DET_ERR_MALFORMED with all

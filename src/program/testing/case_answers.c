@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* case_answers.c - what functions answer: guards, hooks, updates, fills, effects. */
+/* case_answers.c - answers of functions: guards, hooks, updates, fills, effects. */
 #include <detent/tool/machine.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "testing/case_internal.h"
 #include "testing/transition_index.h"
 
-/* What a hook or an effect that just fails returns. */
+/* Result of a hook or an effect that just fails. */
 #define PLAIN_FAILURE DET_ERR_CANCELLED
 
 const char *case_function_name(
@@ -95,8 +96,8 @@ static const struct det_record *filled_record(
         if (machine->states[i].timeout.fill == fill)
             return det_machine_payload(machine, machine->states[i].timeout.event);
     }
-    for (size_t i = 0; i < cli_ways_count(machine); i++) {
-        const struct det_transition_more *more = cli_way_at(machine, i).transition->more;
+    for (size_t i = 0; i < cli_transitions_count(machine); i++) {
+        const struct det_transition_more *more = cli_transition_at(machine, i).transition->more;
 
         if (more && more->within && more->within->fill == fill)
             return det_machine_payload(machine, more->within->event);
@@ -150,6 +151,7 @@ int case_take_reply(
     bool flag;
     int r = 0;
 
+    det_assert(effect < reader->machine->effect_count);
     *ret = (struct case_answer){ .reply = CASE_DONE };
     if (!!produce + !!fail + !!done > 1)
         return reader_fail(
@@ -171,7 +173,7 @@ int case_take_reply(
     return r;
 }
 
-/* The words that are no events. */
+/* Words that are not events. */
 static const struct {
     const char *word;
     enum case_reply reply;
@@ -179,7 +181,7 @@ static const struct {
 
 #define WORD_COUNT (sizeof WORDS / sizeof *WORDS)
 
-/* A word by itself: one of ours, or an event that is produced. */
+/* Reads a single word: one of ours, or a produced event. */
 static int take_answer_word(
     struct cli_reader *reader, const struct det_datum *node, unsigned effect,
     struct case_answer *ret)
@@ -232,7 +234,7 @@ static int take_answers(
         return reader_no_memory(reader, node);
     if (!item)
         return reader_fail(reader, node, "the sequence of answers is empty");
-    for (size_t i = 0; i < count && reader_goes_on(reader, r); i++, item = item->next) {
+    for (size_t i = 0; i < count && reader_can_continue(reader, r); i++, item = item->next) {
         r = reader_both(r, take_answer(reader, item, effect, &answers[i]));
         answers[i].next = i + 1 < count ? &answers[i + 1] : NULL;
     }
@@ -245,7 +247,7 @@ static int take_guard(struct cli_reader *reader, const struct det_datum *node, b
     if (node->kind == DET_DATUM_LIST)
         return reader_fail(
             reader, node,
-            "this is true or false; to change it on the way, add a step {let: {guards: {%s: "
+            "expected true or false; to change it on the way, add a step {let: {guards: {%s: "
             "true}}}",
             node->key);
     return reader_bool(reader, node, ret);
@@ -283,7 +285,7 @@ static int take_functions(
 
     r = reader_want(reader, mapping, DET_DATUM_MAP, "this list of functions");
     for (const struct det_datum *node = r < 0 ? NULL : mapping->first;
-         node && reader_goes_on(reader, r); node = node->next) {
+         node && reader_can_continue(reader, r); node = node->next) {
         struct case_setting *setting = det_arena_alloc(reader->arena, sizeof *setting);
         int index = case_function_find(reader->machine, function, node->key);
 
@@ -293,6 +295,7 @@ static int take_functions(
             r = unknown_function(reader, node, function);
             continue;
         }
+        det_assert(case_function_name(reader->machine, function, (size_t)index));
         *setting = (struct case_setting){
             .next = *settings,
             .function = function,
@@ -310,7 +313,7 @@ int case_take_settings(
 {
     int r = 0;
 
-    for (unsigned i = 0; i < CASE_FUNCTION_COUNT && reader_goes_on(reader, r); i++) {
+    for (unsigned i = 0; i < CASE_FUNCTION_COUNT && reader_can_continue(reader, r); i++) {
         if (nodes[i])
             r = reader_both(r, take_functions(reader, nodes[i], (enum case_function)i, settings));
     }

@@ -5,6 +5,7 @@
 #include <detent/tool/machine.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "store/row.h"
 #include "testing/case_internal.h"
 #include "testing/trace_file.h"
@@ -17,6 +18,7 @@ static const char *const keys[] = {
 
 const char *case_expectation_key(enum case_expectation expectation)
 {
+    det_assert(expectation < CASE_EXPECT_COUNT);
     return keys[expectation];
 }
 
@@ -41,7 +43,7 @@ static int take_outcome(struct cli_reader *reader, const struct det_datum *node,
 
     if (r < 0)
         return r;
-    *ret = det_row_outcome_find(node->text);
+    *ret = det_outcome_find(node->text);
     if (*ret > DET_OUTCOME_UNHANDLED)
         return 0;
     return reader_fail(
@@ -82,7 +84,7 @@ static int take_ids(
     if (r == 0 && node->count > CASE_LIST_MAX)
         r = reader_fail(reader, node, "a list has at most %d names", CASE_LIST_MAX);
     for (const struct det_datum *item = r < 0 ? NULL : node->first;
-         item && reader_goes_on(reader, r); item = item->next) {
+         item && reader_can_continue(reader, r); item = item->next) {
         int one = is_mapping ? 0 : reader_want(reader, item, DET_DATUM_TEXT, "a name");
         struct det_datum at = *item;
         unsigned id = 0;
@@ -93,6 +95,7 @@ static int take_ids(
         }
         if (one == 0)
             one = case_take_name(reader, &at, thing, is_mapping ? item->key : item->text, &id);
+        det_assert(ret->count < CASE_LIST_MAX);
         ret->items[ret->count] = (uint16_t)id;
         ret->spans[ret->count] = -1;
         if (is_mapping)
@@ -154,7 +157,7 @@ int case_take_expect(
         return reader_no_memory(reader, node);
     expect->node = node;
     r = reader_keys(reader, node, keys, CASE_EXPECT_COUNT, expect->nodes, "an expectation");
-    for (unsigned i = 0; i < CASE_EXPECT_COUNT && reader_goes_on(reader, r); i++) {
+    for (unsigned i = 0; i < CASE_EXPECT_COUNT && reader_can_continue(reader, r); i++) {
         if (expect->nodes[i])
             r = reader_both(
                 r, take_one(reader, (enum case_expectation)i, expect->nodes[i], expect));

@@ -5,30 +5,17 @@
  * want it, and read by the one strict reader of records. */
 #include <string.h>
 
-#include "base/buffer.h"
+#include "base/assert.h"
 #include "testing/case_internal.h"
+#include "json/writer.h"
 
 /* A mapping or sequence whose members are being written. */
 struct frame {
     const struct det_datum *node;    /* the next member */
     const struct det_record *record; /* of a mapping; NULL: not known */
     const struct det_field *element; /* of a sequence */
-    bool is_mapping, is_first;
+    bool is_mapping;
 };
-
-static void put_string(struct det_buffer *json, const char *text)
-{
-    det_buffer_append_char(json, '"');
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            det_buffer_format(json, "\\%c", *text);
-        else if ((unsigned char)*text < 0x20)
-            det_buffer_format(json, "\\u%04x", (unsigned)*text);
-        else
-            det_buffer_append_char(json, *text);
-    }
-    det_buffer_append_char(json, '"');
-}
 
 static bool is_literal(const char *text)
 {
@@ -44,66 +31,61 @@ static bool is_absent(const struct det_datum *node, const struct det_field *fiel
 
 /* Text stays text where the field wants text, quoted or not. */
 static void put_scalar(
-    struct det_buffer *json, const struct det_datum *node, const struct det_field *field)
+    struct det_json_writer *json, const char *key, const struct det_datum *node,
+    const struct det_field *field)
 {
     bool wants_text = field && (field->kind == DET_KIND_TEXT || field->kind == DET_KIND_TIME ||
                                 field->kind == DET_KIND_BYTES || field->kind == DET_KIND_ENUM);
 
     if (node->is_plain && !wants_text && is_literal(node->text))
-        det_buffer_append_text(json, node->text);
+        det_json_raw(json, key, node->text, strlen(node->text));
     else
-        put_string(json, node->text);
+        det_json_text(json, key, node->text);
 }
 
-static void put_member(struct det_buffer *json, struct frame *frames, size_t *depth)
+static void put_member(struct det_json_writer *json, struct frame *frames, size_t *depth)
 {
     struct frame *top = &frames[*depth - 1];
     const struct det_datum *node = top->node;
     const struct det_field *field = top->element;
+    const char *key = top->is_mapping ? node->key : NULL;
 
     top->node = node->next;
     if (top->is_mapping)
         field = top->record ? det_record_field(top->record, node->key) : NULL;
     if (is_absent(node, field))
         return;
-    if (!top->is_first)
-        det_buffer_append_char(json, ',');
-    top->is_first = false;
-    if (top->is_mapping) {
-        put_string(json, node->key);
-        det_buffer_append_char(json, ':');
-    }
     if (det_datum_is_scalar(node)) {
-        put_scalar(json, node, field);
+        put_scalar(json, key, node, field);
         return;
     }
+    det_assert(*depth <= DET_DATUM_DEPTH_MAX);
     frames[(*depth)++] = (struct frame){
         .node = node->first,
         .record = field ? det_record_of(field->record) : NULL,
         .element = field,
         .is_mapping = node->kind == DET_DATUM_MAP,
-        .is_first = true,
     };
-    det_buffer_append_char(json, node->kind == DET_DATUM_MAP ? '{' : '[');
+    det_json_open(json, key, node->kind == DET_DATUM_MAP ? '{' : '[');
 }
 
 /* The tree is at most as deep as the YAML reader lets it be. */
 static void put_members(
-    struct det_buffer *json, const struct det_record *record, const struct det_datum *first)
+    struct det_json_writer *json, const struct det_record *record, const struct det_datum *first)
 {
     struct frame frames[DET_DATUM_DEPTH_MAX + 1] = {
-        { .node = first, .record = record, .is_mapping = true, .is_first = true },
+        { .node = first, .record = record, .is_mapping = true },
     };
     size_t depth = 1;
 
-    det_buffer_append_char(json, '{');
+    det_json_open(json, NULL, '{');
     while (depth) {
         if (frames[depth - 1].node) {
             put_member(json, frames, &depth);
             continue;
         }
         depth--;
-        det_buffer_append_char(json, frames[depth].is_mapping ? '}' : ']');
+        det_json_close(json, frames[depth].is_mapping ? '}' : ']');
     }
 }
 
@@ -113,17 +95,17 @@ static int read_members(
     bool is_alone, struct det_error *error)
 {
     struct det_datum only = *first;
-    struct det_buffer json;
+    struct det_json_writer json;
     int r;
 
     only.next = NULL;
-    det_buffer_init(&json, reader->arena->allocator);
+    det_json_writer_init(&json, reader->arena->allocator);
     put_members(&json, fields->record, is_alone ? &only : first);
-    r = det_buffer_status(&json);
+    r = det_buffer_status(&json.text);
     if (r == 0)
         r = det_record_from_json(
-            fields->record, json.data, json.size, DET_TEXT_PARTIAL, fields->value, error);
-    det_buffer_deinit(&json);
+            fields->record, json.text.data, json.text.size, DET_TEXT_PARTIAL, fields->value, error);
+    det_json_writer_deinit(&json);
     return r;
 }
 
@@ -140,7 +122,7 @@ static int unknown_field(
         reader, &at, node->key, names, count, "%s has no field '%s'", record->name, node->key);
 }
 
-/* What is wrong with one field, read alone. */
+/* Reports the problem of one field, read alone. */
 static int fail_field(
     struct cli_reader *reader, const struct case_fields *fields, const struct det_datum *node)
 {
@@ -155,21 +137,21 @@ static int fail_field(
         return reader_no_memory(reader, node);
     if (r == DET_ERR_UNKNOWN_FIELD && !det_record_field(fields->record, node->key))
         return unknown_field(reader, fields->record, node);
-    /* The byte is one of the JSON that nobody sees. */
+    /* The byte offset is in the generated JSON, which users do not see. */
     byte = strstr(error.text, " at byte ");
     return reader_fail(
         reader, node, "%.*s%s", (int)(byte ? (size_t)(byte - error.text) : strlen(error.text)),
         error.text, r == DET_ERR_RANGE ? case_field_limit(fields->record, error.text, limit) : "");
 }
 
-/* The error of the whole says nothing of lines: the fields that are wrong alone do. */
+/* The error of the whole has no line; those of single fields do. */
 static int fail_fields(
     struct cli_reader *reader, const struct case_fields *fields, const struct det_datum *mapping,
     const struct det_error *error)
 {
     int r = 0;
 
-    for (const struct det_datum *node = mapping->first; node && reader_goes_on(reader, r);
+    for (const struct det_datum *node = mapping->first; node && reader_can_continue(reader, r);
          node = node->next)
         r = reader_both(r, fail_field(reader, fields, node));
     return r < 0 ? r : reader_fail(reader, mapping, "%s", error->text);
@@ -186,6 +168,7 @@ static int note_given(
         fields->given[fields->count] = det_record_field(fields->record, node->key);
         fields->nodes[fields->count++] = node;
     }
+    det_assert(fields->count == mapping->count);
     return 0;
 }
 
@@ -225,6 +208,7 @@ void case_fields_apply(const struct case_fields *fields, void *value)
                           : field->flags & DET_FIELD_OPTIONAL ? sizeof(bool)
                                                               : 0;
 
+        det_assert(field->offset + field->size * count <= fields->record->size);
         if (presence)
             memcpy(
                 (char *)value + field->presence, (char *)fields->value + field->presence, presence);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* case_internal.h - what the readers of the parts of a test file share. */
+/* case_internal.h - shared by the readers of a test file. */
 #ifndef DET_TESTING_CASE_INTERNAL_H
 #define DET_TESTING_CASE_INTERNAL_H
 
@@ -31,9 +31,9 @@ DET_MUST_CHECK int case_take_fields(
     struct cli_reader *reader, const struct det_record *record, const struct det_datum *mapping,
     const struct case_fields **ret);
 
-/* case_limits.c: what the field takes that an error of the reader of records is about, as in
- * "; 0 to 255"; "" when there is nothing to tell. `text` is that of the error; `target`, which is
- * returned, has CASE_LIMIT_TEXT bytes. */
+/* case_limits.c: the limits of the field that an error of the record reader names, such as "; 0 to
+ * 255"; "" if there are none. `text` is that of the error; `target`, which is returned, has
+ * CASE_LIMIT_TEXT bytes. */
 #define CASE_LIMIT_TEXT 200
 const char *case_field_limit(const struct det_record *record, const char *text, char *target);
 

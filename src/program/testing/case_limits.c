@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* case_limits.c - what the fields of a record take, in words for those who write test files. */
+/* case_limits.c - limits of the fields of a record, for messages about test files. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "testing/case_internal.h"
 
@@ -43,11 +44,13 @@ static void values_text(const struct det_enum *enumeration, char *target, size_t
             enumeration->values[i].name);
 }
 
-/* "; 0 to 255" and so on; "" for what has no limit to tell. */
+/* Writes "; 0 to 255" and so on; "" without a limit. */
 static void limit_text(const struct det_field *field, char *target, size_t capacity)
 {
     unsigned unused = 64 - field->size * 8;
 
+    det_assert(
+        (field->kind != DET_KIND_UNSIGNED && field->kind != DET_KIND_SIGNED) || field->size <= 8);
     switch (field->kind) {
     case DET_KIND_UNSIGNED:
         snprintf(target, capacity, "; 0 to %llu", (unsigned long long)(UINT64_MAX >> unused));

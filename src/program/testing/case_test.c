@@ -19,7 +19,7 @@ static void refused(const char *text, unsigned line, unsigned column, const char
     close_sheet(&sheet);
 }
 
-static void problems_that_do_not_follow_from_others_are_all_told(void **state)
+static void independent_problems_are_all_reported(void **state)
 {
     static const char text[] =
         HEAD "gards: {}\n"
@@ -45,9 +45,9 @@ static void problems_that_do_not_follow_from_others_are_all_told(void **state)
         { 9, 10, "a step has no key 'snd'; did you mean 'send'?" },
         { 9, 36, "order has no state 'opne'; did you mean 'open'?" },
         { 9, 51, "order has no timer 'remnd'; did you mean 'remind'?" },
-        { 9, 58, "this is a time such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years" },
+        { 9, 58, "expected a time such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years" },
         { 10, 31, "a step does one thing: 'send' or 'advance'" },
-        { 10, 54, "this is a whole number" },
+        { 10, 54, "expected a whole number" },
         { 10, 67, "order has no state 'a'" },
         { 10, 76, "order has no state 'b'" },
         { 11, 27, "order has no event 'lok'; did you mean 'look'?" },
@@ -90,7 +90,7 @@ static void files_have_their_keys(void **state)
     refused(HEAD "cases: x\n", 2, 8, "'cases' is a sequence, not a single value");
 }
 
-static void cases_have_their_keys(void **state)
+static void invalid_case_keys_are_refused(void **state)
 {
     (void)state;
     refused(HEAD "cases:\n  - steps: []\n", 3, 5, "a case needs 'name'");
@@ -113,7 +113,7 @@ static void cases_have_their_keys(void **state)
 /* The data at the start, from column 13 of line 4 on. */
 #define START(data) HEAD "cases:\n  - name: x\n    start: {" data "}\n    steps: []\n"
 
-static void a_value_that_does_not_fit_is_told_what_does(void **state)
+static void invalid_value_is_reported_with_the_valid_ones(void **state)
 {
     (void)state;
     refused(START("nte: x"), 4, 13, "basket has no field 'nte'; did you mean 'note'?");
@@ -123,8 +123,7 @@ static void a_value_that_does_not_fit_is_told_what_does(void **state)
     refused(
         START("paint: pink"), 4, 20, "basket.paint: the enum has no such value; one of red, blue");
     refused(
-        START("lines: [{}, {}, {}, {}, {}]"), 4, 20,
-        "basket.lines: there are too many elements; at most 4");
+        START("lines: [{}, {}, {}, {}, {}]"), 4, 20, "basket.lines: too many elements; at most 4");
     refused(
         START("lines: [{}, {count: 4294967296}]"), 4, 20,
         "basket.lines[1].count: the number does not fit; 0 to 4294967295");
@@ -138,7 +137,7 @@ static void a_value_that_does_not_fit_is_told_what_does(void **state)
     refused(START("rate: 1e999"), 4, 19, "basket.rate: the number does not fit");
 }
 
-static void steps_do_one_thing(void **state)
+static void step_with_several_actions_is_refused(void **state)
 {
     (void)state;
     refused(STEPS("      - {}\n"), 5, 9, "the step is empty");
@@ -151,17 +150,17 @@ static void steps_do_one_thing(void **state)
     refused(STEPS("      - {send: pya}\n"), 5, 16, "order has no event 'pya'; did you mean 'pay'?");
     refused(STEPS("      - {send: [pay]}\n"), 5, 16, "an event is a single value, not a sequence");
     refused(
-        STEPS("      - {send: look, payload: {a: 1}}\n"), 5, 31, "the event look carries nothing");
+        STEPS("      - {send: look, payload: {a: 1}}\n"), 5, 31, "the event look has no payload");
     refused(
         STEPS("      - {send: pay, payload: {cent: 1}}\n"), 5, 31,
         "payment has no field 'cent'; did you mean 'cents'?");
     refused(
         STEPS("      - {send: pay, payload: {cents: x}}\n"), 5, 38,
-        "payment.cents: a whole number was expected");
+        "payment.cents: expected a whole number");
     refused(STEPS("      - {send_all: []}\n"), 5, 20, "'send_all' has 1 to 64 events");
     refused(
         STEPS("      - {advance: soon}\n"), 5, 19,
-        "this is a time such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years");
+        "expected a time such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years");
     refused(
         STEPS("      - {answer: chrage}\n"), 5, 18,
         "order has no effect 'chrage'; did you mean 'charge'?");
@@ -182,7 +181,7 @@ static void steps_do_one_thing(void **state)
         "the reason of a stop is a single value, not a sequence");
 }
 
-static void answers_are_for_functions_that_are_there(void **state)
+static void answers_must_name_existing_functions(void **state)
 {
     (void)state;
     refused(
@@ -190,10 +189,10 @@ static void answers_are_for_functions_that_are_there(void **state)
         "order has no guard 'enogh'; did you mean 'enough'?");
     refused(
         HEAD "guards: {enough: maybe}\ncases: [{name: x, steps: []}]\n", 2, 18,
-        "this is true or false");
+        "expected true or false");
     refused(
         HEAD "guards: {enough: [false, true]}\ncases: [{name: x, steps: []}]\n", 2, 18,
-        "this is true or false; to change it on the way, add a step {let: {guards: {enough: "
+        "expected true or false; to change it on the way, add a step {let: {guards: {enough: "
         "true}}}");
     refused(
         HEAD "hooks: {stock: [ok]}\ncases: [{name: x, steps: []}]\n", 2, 16,
@@ -215,7 +214,7 @@ static void answers_are_for_functions_that_are_there(void **state)
         "this list of functions is a mapping, not a sequence");
 }
 
-static void expectations_are_of_their_kind(void **state)
+static void invalid_expectations_are_refused(void **state)
 {
     (void)state;
     refused(
@@ -227,7 +226,7 @@ static void expectations_are_of_their_kind(void **state)
     refused(
         STEPS("      - expect: {outcome: unhandled}\n"), 5, 27,
         "an outcome is goto, stay, stop, ignored, deferred or dead_letter");
-    refused(STEPS("      - expect: {sequence: x}\n"), 5, 28, "this is a whole number");
+    refused(STEPS("      - expect: {sequence: x}\n"), 5, 28, "expected a whole number");
     refused(
         STEPS("      - expect: {action: nobody}\n"), 5, 26, "order has no guard or hook 'nobody'");
     refused(
@@ -238,7 +237,7 @@ static void expectations_are_of_their_kind(void **state)
         "this list of names is a sequence, not a single value");
     refused(
         STEPS("      - expect: {timeout: never}\n"), 5, 27,
-        "this is a time such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years, or none");
+        "expected a time such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years, or none");
 }
 
 /* Plays the only case of a text. */
@@ -246,13 +245,13 @@ static void expectations_are_of_their_kind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(problems_that_do_not_follow_from_others_are_all_told),
+        cmocka_unit_test(independent_problems_are_all_reported),
         cmocka_unit_test(files_have_their_keys),
-        cmocka_unit_test(cases_have_their_keys),
-        cmocka_unit_test(a_value_that_does_not_fit_is_told_what_does),
-        cmocka_unit_test(steps_do_one_thing),
-        cmocka_unit_test(answers_are_for_functions_that_are_there),
-        cmocka_unit_test(expectations_are_of_their_kind),
+        cmocka_unit_test(invalid_case_keys_are_refused),
+        cmocka_unit_test(invalid_value_is_reported_with_the_valid_ones),
+        cmocka_unit_test(step_with_several_actions_is_refused),
+        cmocka_unit_test(answers_must_name_existing_functions),
+        cmocka_unit_test(invalid_expectations_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

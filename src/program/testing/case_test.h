@@ -52,7 +52,7 @@ static const char spec_text[] =
     "STAY(PAID, LOOK)\n"
     "AFTER(PAYING, MINUTES(5), NO)\n";
 
-/* A test file on its way: the machine, the tree, the cases. */
+/* A test file that is being run: the machine, the tree, the cases. */
 struct sheet {
     const struct det_allocator *allocator;
     struct det_spec *spec;

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* case_values.c - reads the small things of a test file: errors, names, events. */
+#include "base/assert.h"
 #include "testing/case_internal.h"
 
 #include <ctype.h>
@@ -75,6 +76,7 @@ int case_take_name(
     const char *near[NEAR_MAX];
     size_t count = 0;
 
+    det_assert(thing < sizeof things / sizeof *things);
     for (size_t i = 0; thing_name(reader->machine, thing, i); i++) {
         const char *known = thing_name(reader->machine, thing, i);
 
@@ -110,11 +112,12 @@ int case_take_event(
     if (!event)
         return reader_no_memory(reader, node);
     memcpy(event, &kind, sizeof kind);
+    det_assert(det_event_kind(event) == kind);
     *ret = event;
     if (!with)
         return 0;
     if (!det_record_of(def->payload))
-        return reader_fail(reader, with, "the event %s carries nothing", def->name);
+        return reader_fail(reader, with, "the event %s has no payload", def->name);
     r = case_take_fields(reader, det_record_of(def->payload), with, &fields);
     if (r == 0)
         memcpy(event + def->payload_offset, fields->value, fields->record->size);

@@ -4,6 +4,7 @@
 /* coverage.c - counts states and transitions, and prints what was missed. */
 #include "testing/coverage.h"
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "terminal/input.h"
@@ -20,8 +21,8 @@ int cli_coverage_init(
     *coverage = (struct cli_coverage){
         .machine = machine,
         .states = DET_NEW_ARRAY(allocator, machine->state_count, bool),
-        .transitions = DET_NEW_ARRAY(allocator, cli_ways_count(machine), bool),
-        .order = cli_ways_in_order(machine, allocator),
+        .transitions = DET_NEW_ARRAY(allocator, cli_transitions_count(machine), bool),
+        .order = cli_transitions_in_order(machine, allocator),
     };
     if (coverage->states && coverage->transitions && coverage->order)
         return 0;
@@ -34,16 +35,18 @@ void cli_coverage_deinit(struct cli_coverage *coverage, const struct det_allocat
     if (!coverage->machine)
         return;
     DET_DELETE_ARRAY(allocator, coverage->states, coverage->machine->state_count);
-    DET_DELETE_ARRAY(allocator, coverage->transitions, cli_ways_count(coverage->machine));
-    cli_ways_free(coverage->machine, allocator, coverage->order);
+    DET_DELETE_ARRAY(allocator, coverage->transitions, cli_transitions_count(coverage->machine));
+    cli_transitions_free(coverage->machine, allocator, coverage->order);
     *coverage = (struct cli_coverage){ 0 };
 }
 
-void cli_coverage_note(struct cli_coverage *coverage, const struct det_note *note, size_t way)
+void cli_coverage_note(struct cli_coverage *coverage, const struct det_note *note, size_t edge)
 {
+    det_assert(note->to < coverage->machine->state_count);
+    det_assert(edge < cli_transitions_count(coverage->machine));
     coverage->states[note->to] = true;
     if (note->event != UINT16_MAX && note->outcome <= DET_OUTCOME_STOP)
-        coverage->transitions[way] = true;
+        coverage->transitions[edge] = true;
 }
 
 struct cli_coverage_counts cli_coverage_count(const struct cli_coverage *coverage)
@@ -53,49 +56,53 @@ struct cli_coverage_counts cli_coverage_count(const struct cli_coverage *coverag
 
     for (size_t i = 0; i < machine->state_count; i++)
         counts.states_visited += coverage->states[i];
-    for (size_t i = 0; i < cli_ways_count(machine); i++) {
-        if (cli_way_at(machine, i).transition->outcome == DET_OUTCOME_UNHANDLED)
+    for (size_t i = 0; i < cli_transitions_count(machine); i++) {
+        if (cli_transition_at(machine, i).transition->outcome == DET_OUTCOME_UNHANDLED)
             continue;
         counts.transitions++;
         counts.transitions_taken += coverage->transitions[i];
     }
+    det_assert(counts.states_visited <= counts.states);
+    det_assert(counts.transitions_taken <= counts.transitions);
     return counts;
 }
 
-static bool is_missed(const struct cli_coverage *coverage, size_t way)
+static bool is_missed(const struct cli_coverage *coverage, size_t edge)
 {
-    return cli_way_at(coverage->machine, way).transition->outcome != DET_OUTCOME_UNHANDLED &&
-           !coverage->transitions[way];
+    return cli_transition_at(coverage->machine, edge).transition->outcome !=
+               DET_OUTCOME_UNHANDLED &&
+           !coverage->transitions[edge];
 }
 
 /* The guard, or "else" of an alternative that has none; NULL: neither. */
-static const char *condition_of(const struct cli_way *way)
+static const char *condition_of(const struct cli_transition *edge)
 {
-    const struct det_transition_more *more = way->transition->more;
+    const struct det_transition_more *more = edge->transition->more;
 
     if (more && more->guard)
         return more->guard->name;
-    return way->is_else ? "else" : NULL;
+    return edge->is_else ? "else" : NULL;
 }
 
 static unsigned percent_of(size_t part, size_t whole)
 {
+    det_assert(part <= whole);
     return whole ? (unsigned)(part * 100 / whole) : 100;
 }
 
 static void print_missed(
     struct cli *cli, const struct det_machine *machine, size_t number, const struct det_spec *spec)
 {
-    struct cli_way way = cli_way_at(machine, number);
-    const struct det_transition *transition = way.transition;
+    struct cli_transition edge = cli_transition_at(machine, number);
+    const struct det_transition *transition = edge.transition;
     struct det_place place = det_spec_row_place(spec, transition->row);
-    const char *condition = condition_of(&way);
+    const char *condition = condition_of(&edge);
 
     if (place.file)
         cli_print_in(cli, CLI_FAINT, "  %s:%u:%u: ", place.file, place.line, place.column);
     cli_print(
-        cli, "not taken: %s on %s", machine->states[way.state].name,
-        machine->events[way.event].name);
+        cli, "not taken: %s on %s", machine->states[edge.state].name,
+        machine->events[edge.event].name);
     if (condition)
         cli_print(cli, " [%s]", condition);
     if (transition->outcome == DET_OUTCOME_GOTO)
@@ -121,7 +128,7 @@ static void print_text(
         if (!coverage->states[i] && missed++ < SHOWN_MAX)
             cli_print(cli, "  not visited: %s\n", machine->states[i].name);
     }
-    for (size_t i = 0; i < cli_ways_count(machine); i++) {
+    for (size_t i = 0; i < cli_transitions_count(machine); i++) {
         if (is_missed(coverage, coverage->order[i]) && missed++ < SHOWN_MAX)
             print_missed(cli, machine, coverage->order[i], spec);
     }
@@ -133,14 +140,14 @@ static void put_missed(
     struct det_json_writer *json, const struct det_machine *machine, size_t number,
     const struct det_spec *spec)
 {
-    struct cli_way way = cli_way_at(machine, number);
-    struct det_place place = det_spec_row_place(spec, way.transition->row);
+    struct cli_transition edge = cli_transition_at(machine, number);
+    struct det_place place = det_spec_row_place(spec, edge.transition->row);
 
     det_json_open(json, NULL, '{');
-    det_json_text(json, "from", machine->states[way.state].name);
-    det_json_text(json, "event", machine->events[way.event].name);
-    det_json_text(json, "if", condition_of(&way));
-    det_json_text(json, "to", machine->states[way.transition->to].name);
+    det_json_text(json, "from", machine->states[edge.state].name);
+    det_json_text(json, "event", machine->events[edge.event].name);
+    det_json_text(json, "if", condition_of(&edge));
+    det_json_text(json, "to", machine->states[edge.transition->to].name);
     det_json_text(json, "file", place.file);
     det_json_number(json, "line", place.line);
     det_json_number(json, "column", place.column);
@@ -159,7 +166,7 @@ static void put_all_missed(
     }
     det_json_close(json, ']');
     det_json_open(json, "missed_transitions", '[');
-    for (size_t i = 0; i < cli_ways_count(machine); i++) {
+    for (size_t i = 0; i < cli_transitions_count(machine); i++) {
         if (is_missed(coverage, coverage->order[i]))
             put_missed(json, machine, coverage->order[i], spec);
     }

@@ -25,10 +25,10 @@ DET_MUST_CHECK int cli_coverage_init(
     struct cli_coverage *coverage, const struct det_machine *machine,
     const struct det_allocator *allocator);
 void cli_coverage_deinit(struct cli_coverage *coverage, const struct det_allocator *allocator);
-/* Counts a committed step; `way` is the number of the transition that it took. */
-void cli_coverage_note(struct cli_coverage *coverage, const struct det_note *note, size_t way);
+/* Counts a committed step; `edge` is the number of the transition that it took. */
+void cli_coverage_note(struct cli_coverage *coverage, const struct det_note *note, size_t edge);
 struct cli_coverage_counts cli_coverage_count(const struct cli_coverage *coverage);
-/* To the output: the figures, and what was missed with its place in the spec. */
+/* Prints the counts, and everything missed with its place in the spec. */
 void cli_coverage_print(
     struct cli *cli, const struct cli_coverage *coverage, const struct det_spec *spec);
 

@@ -45,7 +45,7 @@ static void standard_input_is_read_to_its_end(void **state)
     assert_int_equal(cli_text_load(&fixture->cli, "-", 100, &text, &error), DET_ERR_LIMIT);
 }
 
-static void what_might_never_end_is_refused(void **state)
+static void non_regular_file_is_refused(void **state)
 {
     struct fixture *fixture = *state;
     struct det_error error = { 0 };
@@ -124,7 +124,7 @@ static void loading_survives_every_failed_allocation(void **state)
     det_test_each_failure(load_scenario, *state);
 }
 
-static void what_is_there_and_what_is_one_file_is_told(void **state)
+static void existence_and_identity_of_files_are_detected(void **state)
 {
     struct fixture *fixture = *state;
     char link[600];
@@ -144,9 +144,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_file_is_loaded_up_to_its_limit),
         TEST(standard_input_is_read_to_its_end),
-        TEST(what_might_never_end_is_refused),
+        TEST(non_regular_file_is_refused),
         TEST(writing_keeps_the_mode_and_follows_a_link),
-        TEST(what_is_there_and_what_is_one_file_is_told),
+        TEST(existence_and_identity_of_files_are_detected),
         TEST(a_machine_with_too_many_functions_is_refused),
         TEST(loading_survives_every_failed_allocation),
     };

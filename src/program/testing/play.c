@@ -4,6 +4,7 @@
 /* play.c - opens a world for a case, carries out its steps, and closes it. */
 #include "testing/play.h"
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "os/os.h"
 #include "testing/play_internal.h"
@@ -15,39 +16,39 @@
 static void observe_note(void *context, const struct det_note *note)
 {
     struct play *play = context;
-    size_t way = 0;
+    size_t edge = 0;
 
-    /* Answers change only while nothing is under way, so they are still what they were. */
+    /* Answers change only while no step runs, so they are unchanged. */
     if (note->event != UINT16_MAX)
-        way = cli_way_chosen(play->machine, note->from, note->event, play->guards);
-    cli_coverage_note(play->options->coverage, note, way);
+        edge = cli_transition_chosen(play->machine, note->from, note->event, play->guards);
+    cli_coverage_note(play->options->coverage, note, edge);
     cli_trace_step(play->options->trace, note);
 }
 
-/* The last thing that went wrong by itself may explain why an expectation is not met. */
-static void hear_trouble(void *context, const struct det_incident *trouble)
+/* The last incident may explain a failed expectation. */
+static void receive_incident(void *context, const struct det_incident *incident)
 {
     static const char *const sentences[][2] = {
         [DET_INCIDENT_EFFECT_FAILED] = { "an attempt of effect", "failed" },
-        [DET_INCIDENT_EFFECT_DEAD] = { "effect", "was given up" },
-        [DET_INCIDENT_PRODUCT_REJECTED] = { "the product of effect", "was not taken" },
-        [DET_INCIDENT_TIMEOUT_REJECTED] = { "the event of timer", "was not taken" },
+        [DET_INCIDENT_EFFECT_DEAD] = { "effect", "became a dead letter" },
+        [DET_INCIDENT_PRODUCT_REJECTED] = { "the product of effect", "was rejected" },
+        [DET_INCIDENT_TIMEOUT_REJECTED] = { "the event of timer", "was rejected" },
         [DET_INCIDENT_EVENT_DEAD] = { "event", "became a dead letter" },
-        [DET_INCIDENT_EVENT_FAILED] = { "the deferred event", "was not taken" },
+        [DET_INCIDENT_EVENT_FAILED] = { "the deferred event", "was rejected" },
         [DET_INCIDENT_NOT_LOADED] = { "the instance", "cannot be loaded" },
         [DET_INCIDENT_EFFECTS_QUEUED] = { "effects wait for a thread that effect", "holds" },
     };
-    const char *const *sentence = sentences[trouble->kind];
+    const char *const *sentence = sentences[incident->kind];
     struct play *play = context;
     char error[DET_NAME_MAX];
 
-    /* At the end of the case every call that waits is broken off, which is nobody's trouble. */
+    /* Calls that wait at the end of the case are cancelled, which is not a failure. */
     if (play->stage.is_closing)
         return;
     snprintf(
         play->result->note, sizeof play->result->note, "%s %s %s: %s", sentence[0],
-        *trouble->name ? trouble->name : "of the state", sentence[1],
-        case_error_name(trouble->code, error));
+        *incident->name ? incident->name : "of the state", sentence[1],
+        case_error_name(incident->code, error));
 }
 
 static int open_play(struct play *play)
@@ -63,7 +64,7 @@ static int open_play(struct play *play)
         .pool_threads = POOL_THREADS,
         .effects = { .jitter_percent = UINT32_MAX },
         .observe = observe_note,
-        .incident = hear_trouble,
+        .incident = receive_incident,
         .observer = play,
     };
 
@@ -82,25 +83,26 @@ static void take_result(struct play *play, int r)
 
 static void send_event(struct play *play, const struct case_step *step)
 {
-    struct det_send_options options = { .event_id = step->id, .error = &play->sent_error };
+    struct det_send_options options = { .event_id = step->id };
     int r;
 
     play->sent_error = (struct det_error){ 0 };
     if (step->action == CASE_STOP)
         r = det_runtime_cancel(
-            play->stage.runtime, play->machine, PLAY_INSTANCE, step->reason, &options, &play->sent);
+            play->stage.runtime, play->machine, PLAY_INSTANCE, step->reason, &options, &play->sent,
+            &play->sent_error);
     else if (step->action == CASE_SEND)
         r = det_runtime_send(
             play->stage.runtime, play->machine, PLAY_INSTANCE, step->events[0], &options,
-            &play->sent);
+            &play->sent, &play->sent_error);
     else
         r = det_runtime_send_all(
             play->stage.runtime, play->machine, PLAY_INSTANCE, step->events, step->event_count,
-            &options, &play->sent);
+            &options, &play->sent, &play->sent_error);
     take_result(play, r);
 }
 
-/* An error that nobody expects fails the step. */
+/* An unexpected error fails the step. */
 static bool check_error(struct play *play, const struct case_step *step)
 {
     bool is_expected = step->expect && step->expect->nodes[CASE_EXPECT_ERROR];
@@ -141,7 +143,7 @@ static bool act_step(struct play *play, const struct case_step *step, int *r)
     return true;
 }
 
-/* Whether the step went well; `r` is an error of the simulation. */
+/* Returns true if the step passed; `r` is an error of the simulation. */
 static bool play_step(struct play *play, const struct case_step *step, int *r)
 {
     play->result->note[0] = '\0';
@@ -149,20 +151,19 @@ static bool play_step(struct play *play, const struct case_step *step, int *r)
         return false;
     if (*r < 0)
         return play_fail(
-            play, step->node, "the run was broken off: %s",
-            *r == DET_ERR_LIMIT ? "it does not come to rest" : det_error_text(*r));
+            play, step->node, "the run was cancelled: %s",
+            *r == DET_ERR_LIMIT ? "it does not settle" : det_error_text(*r));
     return !step->expect || play_expect(play, step->expect);
 }
 
 static bool start_instance(struct play *play, const struct case_case *one, int *r)
 {
-    struct det_send_options options = { .error = &play->sent_error };
     char name[DET_NAME_MAX];
 
     take_result(
-        play,
-        det_runtime_start(
-            play->stage.runtime, play->machine, PLAY_INSTANCE, one->data, &options, &play->sent));
+        play, det_runtime_start(
+                  play->stage.runtime, play->machine, PLAY_INSTANCE, one->data, NULL, &play->sent,
+                  &play->sent_error));
     *r = det_sim_settle(play->stage.sim);
     if (play->sent_result == one->start_error)
         return true;
@@ -184,7 +185,9 @@ static int play_steps(struct play *play, const struct case_case *one)
          step = step->next) {
         play->result->step++;
         play->result->is_ok = play_step(play, step, &r);
+        det_assert(play->result->is_ok == (play->result->failure_count == 0));
     }
+    det_assert(play->result->step <= one->step_count);
     return r;
 }
 

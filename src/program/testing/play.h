@@ -3,10 +3,10 @@
 
 /* play.h - runs one case: a simulated world, a memory store, a runtime, one instance.
  *
- *     open -> start -> step, settle, expect -> ... -> let go of what waits -> close
+ *     open -> start -> step, settle, expect -> ... -> cancel waiting calls -> close
  *
- * Effects run on the runtime's pool and may wait there for an answer of the case. A failure is not
- * an error of the player: it returns 0 and says in `ret` what was not as expected. */
+ * Effects run on the runtime's pool and may wait there for an answer of the case. A failed
+ * expectation is not an error of the player: it returns 0 with the failures in `ret`. */
 #ifndef DET_TESTING_PLAY_H
 #define DET_TESTING_PLAY_H
 
@@ -15,7 +15,7 @@
 #include "testing/trace_file.h"
 
 #define PLAY_TEXT_MAX 400
-/* Of one step: further ones are only counted. */
+/* Recorded failures of one step; more are only counted. */
 #define PLAY_FAILURES_MAX 16
 /* Steps of the simulation in one case: one that needs more has a machine that runs in circles. A
  * pending timer costs about two for each second of virtual time. */

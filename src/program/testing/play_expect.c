@@ -6,12 +6,13 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "store/row.h"
 #include "testing/play_internal.h"
 
-/* What the instance is like, gathered once for all expectations of a step. */
+/* State of the instance, read once for all expectations of a step. */
 struct facts {
     const struct det_machine *machine;
     det_time now;
@@ -20,7 +21,7 @@ struct facts {
     det_time timeout; /* -1: none */
 };
 
-/* Room for one more; NULL: there is none. */
+/* Returns the next failure; NULL: no room. */
 static struct play_failure *new_failure(struct play *play, const struct det_datum *node)
 {
     size_t index = play->result->failure_count++;
@@ -100,12 +101,14 @@ static int gather_facts(struct play *play, struct facts *facts)
     facts->machine = play->machine;
     facts->now = det_world_now(play->stage.world, DET_CLOCK_WALL);
     facts->timeout = -1;
-    r = det_runtime_get(play->stage.runtime, play->machine, PLAY_INSTANCE, &facts->instance, NULL);
+    r = det_runtime_get(
+        play->stage.runtime, play->machine, PLAY_INSTANCE, &facts->instance, NULL, NULL);
     if (r == 0)
-        r = det_runtime_timers(play->stage.runtime, play->machine, PLAY_INSTANCE, see_timer, facts);
+        r = det_runtime_timers(
+            play->stage.runtime, play->machine, PLAY_INSTANCE, see_timer, facts, NULL);
     if (r == 0)
         r = det_runtime_effects(
-            play->stage.runtime, play->machine, PLAY_INSTANCE, see_effect, facts);
+            play->stage.runtime, play->machine, PLAY_INSTANCE, see_effect, facts, NULL);
     return r;
 }
 
@@ -117,6 +120,10 @@ static const char *span_text(det_time span, char *target)
 static const char *name_of(
     const struct det_machine *machine, enum case_expectation key, unsigned id)
 {
+    det_assert(
+        id < (key == CASE_EXPECT_HISTORY  ? machine->state_count
+              : key == CASE_EXPECT_TIMERS ? machine->timer_count
+                                          : machine->effect_count));
     if (key == CASE_EXPECT_HISTORY)
         return machine->states[id].name;
     return key == CASE_EXPECT_TIMERS ? machine->timers[id].name : machine->effects[id].name;
@@ -151,7 +158,7 @@ static bool has_id(const struct case_ids *ids, uint16_t id, det_time span)
     return false;
 }
 
-/* Timers are a set; the others stand in order. */
+/* Timers are a set; other lists are ordered. */
 static bool is_same_list(
     enum case_expectation key, const struct case_ids *wanted, const struct case_ids *found)
 {
@@ -195,7 +202,7 @@ static void note_idle_update(struct play *play)
     if (play->idle_update && !*play->result->note)
         snprintf(
             play->result->note, sizeof play->result->note,
-            "update %s ran and changed nothing: the case says what updates do (updates: {%s: "
+            "update %s ran and changed nothing: define what updates do in the case (updates: {%s: "
             "{FIELD: VALUE}})",
             play->idle_update, play->idle_update);
 }
@@ -228,8 +235,8 @@ static bool load_and_check_data(
     void *data = det_alloc_zero(play->options->allocator, size);
     bool is_ok;
 
-    if (!data ||
-        det_runtime_get(play->stage.runtime, play->machine, PLAY_INSTANCE, &instance, data) < 0)
+    if (!data || det_runtime_get(
+                     play->stage.runtime, play->machine, PLAY_INSTANCE, &instance, data, NULL) < 0)
         is_ok = play_fail(play, node, "the data cannot be read");
     else
         is_ok = check_data(play, fields, data);
@@ -270,7 +277,7 @@ static bool check_sent(
         return (play->sent_result == 0 && (int)play->sent.outcome == expect->outcome) ||
                field_differs(
                    play, node, key, "%s",
-                   play->sent_result < 0 ? "an error" : det_row_outcome_name(play->sent.outcome));
+                   play->sent_result < 0 ? "an error" : det_outcome_name(play->sent.outcome));
     return play->sent.is_duplicate == expect->is_duplicate ||
            field_differs(play, node, key, "%s", play->sent.is_duplicate ? "true" : "false");
 }
@@ -341,10 +348,11 @@ bool play_expect(struct play *play, const struct case_expect *expect)
 
         if (!node)
             continue;
-        /* As it is written; lists and data say it in the form of what was found. */
+        /* The text as written; lists and data use the form of the actual value. */
         det_text_copy(
             play->expected, sizeof play->expected, det_datum_is_scalar(node) ? node->text : "");
         is_ok = check_one(play, expect, (enum case_expectation)i, &facts) && is_ok;
     }
+    det_assert(is_ok == (play->result->failure_count == 0));
     return is_ok;
 }

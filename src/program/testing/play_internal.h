@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* play_internal.h - a case that runs, as the parts of the player see it. */
+/* play_internal.h - a running case, shared by the files of the player. */
 #ifndef DET_TESTING_PLAY_INTERNAL_H
 #define DET_TESTING_PLAY_INTERNAL_H
 
@@ -24,18 +24,18 @@ struct play {
     struct play_result *result;
     struct cli_stage stage;
 
-    /* What the functions answer now, by their number. */
+    /* Current answers of the functions, by their index. */
     bool guards[CLI_STUBS_MAX];
     int hooks[CLI_STUBS_MAX];
     const struct case_fields *updates[CLI_STUBS_MAX];
     const struct case_fields *fills[CLI_STUBS_MAX];
     const struct case_answer *effects[CLI_STUBS_MAX];
-    char expected[PLAY_TEXT_MAX]; /* by the expectation that is looked at */
+    char expected[PLAY_TEXT_MAX]; /* of the current expectation */
     const char *idle_update;      /* the last that ran without an answer; NULL: none */
 
     struct play_call *waiting; /* under the mutex of the stage */
 
-    /* Of the last send or stop. */
+    /* Result of the last send or stop. */
     int sent_result;
     struct det_sent sent;
     struct det_error sent_error;
@@ -49,7 +49,7 @@ bool play_answer(struct play *play, unsigned effect, const struct case_answer *a
 
 /* play_expect.c: whether all expectations hold; false with those that do not in the result. */
 bool play_expect(struct play *play, const struct case_expect *expect);
-/* Says what failed; returns false. */
+/* Records a failure; returns false. */
 bool play_fail(struct play *play, const struct det_datum *node, const char *format, ...)
     DET_PRINTF(3, 4);
 

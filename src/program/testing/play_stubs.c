@@ -4,6 +4,7 @@
 /* play_stubs.c - the functions of a definition, answered by a case. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "os/os.h"
 #include "testing/play_internal.h"
 
@@ -61,12 +62,13 @@ static void remove_call(struct play *play, const struct play_call *call)
 {
     struct play_call **at = &play->waiting;
 
-    while (*at != call)
+    while (*at && *at != call)
         at = &(*at)->next;
+    det_assert(*at == call);
     *at = call->next;
 }
 
-/* With the mutex held. NULL when the case has ended. */
+/* Call it with the mutex held. NULL if the case has ended. */
 static const struct case_answer *await_answer(struct play *play, unsigned effect)
 {
     struct play_call call = { .effect = effect };
@@ -132,6 +134,7 @@ struct cli_stubs play_stubs(struct play *play)
 void play_set(struct play *play, const struct case_setting *settings)
 {
     for (; settings; settings = settings->next) {
+        det_assert(settings->index < CLI_STUBS_MAX);
         switch (settings->function) {
         case CASE_GUARD:
             play->guards[settings->index] = settings->is_yes;

@@ -46,7 +46,7 @@ static void fails(const char *text, unsigned line, const char *expected, const c
     assert_string_equal(result.failures[0].actual, actual);
 }
 
-static void a_case_that_says_all_there_is_passes(void **state)
+static void case_with_every_key_passes(void **state)
 {
     (void)state;
     passes(HEAD
@@ -71,7 +71,7 @@ static void a_case_that_says_all_there_is_passes(void **state)
            "      - {send: pay, expect: {error: stopped}}\n");
 }
 
-static void effects_answer_by_themselves_when_told_so(void **state)
+static void configured_effects_answer_automatically(void **state)
 {
     (void)state;
     passes(
@@ -84,7 +84,7 @@ static void effects_answer_by_themselves_when_told_so(void **state)
         "      - {send: end_it, expect: {outcome: stop, stopped: true, reason: all done}}\n");
 }
 
-static void answers_change_from_call_to_call_and_by_let(void **state)
+static void answers_change_per_call_and_by_let(void **state)
 {
     (void)state;
     passes(HEAD
@@ -109,7 +109,7 @@ static void several_events_in_one_commit_are_all_or_nothing(void **state)
                  "      - {send_all: [pay], expect: {outcome: goto, sequence: 1}}\n"));
 }
 
-static void what_differs_is_shown(void **state)
+static void failed_expectation_shows_both_values(void **state)
 {
     (void)state;
     fails(STEPS("      - expect: {state: paid}\n"), 5, "paid", "open");
@@ -135,7 +135,7 @@ static void what_differs_is_shown(void **state)
         "charge, mail");
 }
 
-static void all_that_differs_in_a_step_is_shown(void **state)
+static void every_failed_expectation_of_a_step_is_shown(void **state)
 {
     struct play_result result =
         play(STEPS("      - expect: {state: paid, sequence: 0, timeout: 5m,\n"
@@ -152,7 +152,7 @@ static void all_that_differs_in_a_step_is_shown(void **state)
     assert_string_equal(result.failures[3].actual, "none");
 }
 
-static void what_finds_no_room_is_counted(void **state)
+static void failures_over_the_limit_are_counted(void **state)
 {
     struct play_result result =
         play(STEPS("      - send: look\n        expect: {state: paid, sequence: 3, stopped: true,\n"
@@ -176,14 +176,15 @@ static void an_update_that_does_nothing_is_noted_when_data_differs(void **state)
     (void)state;
     assert_false(result.is_ok);
     assert_string_equal(
-        result.note, "update add ran and changed nothing: the case says what updates do (updates: "
-                     "{add: {FIELD: VALUE}})");
+        result.note,
+        "update add ran and changed nothing: define what updates do in the case (updates: "
+        "{add: {FIELD: VALUE}})");
     result = play(STEPS("      - {send: pay, expect: {data: {cents: 9}}}\n"));
     assert_false(result.is_ok);
     assert_string_equal(result.note, "");
 }
 
-static void what_goes_wrong_by_itself_fails_the_case(void **state)
+static void unexpected_error_fails_the_case(void **state)
 {
     struct play_result result = play(STEPS("      - {send: end_it}\n"));
 
@@ -233,15 +234,15 @@ static void playing_survives_every_failed_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_case_that_says_all_there_is_passes),
-        cmocka_unit_test(effects_answer_by_themselves_when_told_so),
-        cmocka_unit_test(answers_change_from_call_to_call_and_by_let),
+        cmocka_unit_test(case_with_every_key_passes),
+        cmocka_unit_test(configured_effects_answer_automatically),
+        cmocka_unit_test(answers_change_per_call_and_by_let),
         cmocka_unit_test(several_events_in_one_commit_are_all_or_nothing),
-        cmocka_unit_test(what_differs_is_shown),
-        cmocka_unit_test(all_that_differs_in_a_step_is_shown),
-        cmocka_unit_test(what_finds_no_room_is_counted),
+        cmocka_unit_test(failed_expectation_shows_both_values),
+        cmocka_unit_test(every_failed_expectation_of_a_step_is_shown),
+        cmocka_unit_test(failures_over_the_limit_are_counted),
         cmocka_unit_test(an_update_that_does_nothing_is_noted_when_data_differs),
-        cmocka_unit_test(what_goes_wrong_by_itself_fails_the_case),
+        cmocka_unit_test(unexpected_error_fails_the_case),
         cmocka_unit_test(playing_survives_every_failed_allocation),
     };
 

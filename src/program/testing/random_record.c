@@ -38,6 +38,7 @@ static void put_integer(char *at, uint64_t number, size_t size)
     uint16_t two = (uint16_t)number;
     uint32_t four = (uint32_t)number;
 
+    det_assert(size == 1 || size == 2 || size == 4 || size == 8);
     memcpy(
         at,
         size == 1   ? (void *)&one
@@ -108,7 +109,7 @@ static void put_value(struct det_sim *sim, const struct det_field *field, char *
     }
 }
 
-/* How many values the field gets, written down where it says so. */
+/* Stores and returns the number of values of a field. */
 static size_t put_presence(struct det_sim *sim, const struct det_field *field, char *base)
 {
     if (field->flags & DET_FIELD_ARRAY) {
@@ -134,7 +135,9 @@ static void fill_next(struct det_sim *sim, struct frame *frames, size_t *depth)
     const struct det_field *field = &top->record->fields[top->field];
     char *at = top->base + field->offset + top->element * field->size;
 
+    det_assert(top->element < top->count);
     top->element++;
+    det_assert(field->kind != DET_KIND_RECORD || *depth < DET_RECORD_DEPTH_MAX);
     if (field->kind == DET_KIND_RECORD)
         frames[(*depth)++] = (struct frame){ .record = det_record_of(field->record), .base = at };
     else

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
 #include "testing/random_record.h"
@@ -21,28 +22,28 @@
 #define LEGAL        750000
 #define HAS_ID       125000
 #define TO_NEXT_DUE  500000
-#define TO_FAR_DUE   60000 /* when it lies more than an hour ahead: nearer ones are more telling */
+#define TO_FAR_DUE   60000 /* if it is more than an hour ahead: nearer ones reveal more */
 #define POOL_THREADS 4
 
 static void observe_note(void *context, const struct det_note *note)
 {
     struct walk *walk = context;
     uint64_t seen[] = { note->sequence, note->from, note->to, note->event, (uint64_t)note->at };
-    size_t way;
+    size_t edge;
 
     det_sim_note(walk->stage.sim, seen, sizeof seen);
     walk->result->events++;
-    way = walk_model_note(walk, note);
-    walk_steer_note(walk, note, way);
+    edge = walk_model_note(walk, note);
+    walk_steer_note(walk, note, edge);
     if (walk->options->coverage)
-        cli_coverage_note(walk->options->coverage, note, way);
+        cli_coverage_note(walk->options->coverage, note, edge);
     if (walk->options->trace)
         cli_trace_step(walk->options->trace, note);
 }
 
-static void hear_trouble(void *context, const struct det_incident *trouble)
+static void receive_incident(void *context, const struct det_incident *incident)
 {
-    walk_model_trouble(context, trouble);
+    walk_model_incident(context, incident);
 }
 
 static int open_memory(struct walk *walk)
@@ -65,7 +66,7 @@ static int open_walk(struct walk *walk)
         .allocator = allocator,
         .pool_threads = POOL_THREADS,
         .observe = observe_note,
-        .incident = hear_trouble,
+        .incident = receive_incident,
         .observer = walk,
     };
     int r;
@@ -101,7 +102,7 @@ static void start_instance(struct walk *walk)
     /* An entry hook may refuse the start: by chance, so not for ever. */
     do
         r = det_runtime_start(
-            walk->stage.runtime, walk->machine, walk->instance, walk->before, NULL, NULL);
+            walk->stage.runtime, walk->machine, walk->instance, walk->before, NULL, NULL, NULL);
     while (r == DET_ERR_ACTION_FAILED);
     if (r < 0)
         walk_fail(walk, "the start failed: %s", det_error_text(r));
@@ -130,7 +131,7 @@ static unsigned choose_event(struct walk *walk)
     return first;
 }
 
-/* Whether the table, the state and the answers by chance explain the error. */
+/* Returns true if the table, the state and the random answers explain the error. */
 static bool is_explained(const struct walk *walk, unsigned event, bool was_running, int error)
 {
     const struct det_event_def *def = &walk->machine->events[event];
@@ -152,11 +153,11 @@ static void check_unchanged(struct walk *walk, const struct walk_view *before, c
 {
     struct walk_view now;
 
-    if (walk_look(walk, &now, walk->after) < 0 || !walk_is_same(walk, before, &now))
+    if (walk_observe(walk, &now, walk->after) < 0 || !walk_is_same(walk, before, &now))
         walk_fail(walk, "%s has changed something", why);
 }
 
-/* The same event id again gives the first answer and does nothing. */
+/* Sends the same event id again: it gets the first answer and changes nothing. */
 static void send_again(
     struct walk *walk, const struct det_send_options *options, const struct det_sent *first)
 {
@@ -164,11 +165,11 @@ static void send_again(
     struct det_sent again;
     int r;
 
-    /* What the first one set in motion is done before the second one is judged. */
-    if (det_sim_settle(walk->stage.sim) < 0 || walk_look(walk, &before, walk->before) < 0)
+    /* The effects of the first one are done before the second one is checked. */
+    if (det_sim_settle(walk->stage.sim) < 0 || walk_observe(walk, &before, walk->before) < 0)
         return;
     r = det_runtime_send(
-        walk->stage.runtime, walk->machine, walk->instance, walk->event, options, &again);
+        walk->stage.runtime, walk->machine, walk->instance, walk->event, options, &again, NULL);
     if (r < 0 || !again.is_duplicate || again.sequence != first->sequence ||
         again.outcome != first->outcome)
         walk_fail(walk, "the same event id again did not get the first answer");
@@ -194,16 +195,15 @@ static void send_event(struct walk *walk, unsigned event)
         cli_random_record(
             walk->stage.sim, det_record_of(def->payload),
             (char *)walk->event + def->payload_offset);
-    r = walk_look(walk, &before, walk->before);
+    r = walk_observe(walk, &before, walk->before);
     if (r == 0)
         r = det_runtime_send(
-            walk->stage.runtime, walk->machine, walk->instance, walk->event, &options, &sent);
+            walk->stage.runtime, walk->machine, walk->instance, walk->event, &options, &sent, NULL);
     if (r < 0) {
         walk->result->refused++;
         if (!is_explained(walk, event, was_running, r))
             walk_fail(
-                walk, "sending %s failed with %s, which nothing explains", def->name,
-                det_error_name(r));
+                walk, "sending %s failed with %s: unexpected error", def->name, det_error_name(r));
         check_unchanged(walk, &before, "a refused event");
     } else if (sent.outcome == DET_OUTCOME_IGNORED) {
         check_unchanged(walk, &before, "an ignored event");
@@ -220,14 +220,15 @@ static int find_due(void *context, const struct det_timer_record *row)
     return 0;
 }
 
-/* To the next timer if it is wished, else by chance to that or by some span. */
+/* Advances to the next timer if requested, else at random to it or by some span. */
 static int advance_time(struct walk *walk, bool to_due)
 {
     static const det_time scales[] = { DET_MILLISECOND, 100 * DET_MILLISECOND, 5 * DET_SECOND };
     det_time now = det_world_now(walk->stage.world, DET_CLOCK_WALL), due = DET_NEVER, scale;
     int r;
 
-    r = det_runtime_timers(walk->stage.runtime, walk->machine, walk->instance, find_due, &due);
+    r = det_runtime_timers(
+        walk->stage.runtime, walk->machine, walk->instance, find_due, &due, NULL);
     if (r < 0)
         return r;
     if (due > now && due != DET_NEVER &&
@@ -239,7 +240,7 @@ static int advance_time(struct walk *walk, bool to_due)
         walk->stage.sim, (det_time)det_sim_random_below(walk->stage.sim, 60) * scale);
 }
 
-/* It cannot progress: no event from outside, no timer, no effect. */
+/* Returns true if it cannot progress: no event from outside, no timer, no effect. */
 static bool is_over(struct walk *walk)
 {
     struct walk_view view;
@@ -250,14 +251,14 @@ static bool is_over(struct walk *walk)
         if (takes_event(walk, i) && !walk->machine->events[i].is_internal)
             return false;
     }
-    return walk_look(walk, &view, walk->after) == 0 && view.timers == 0 &&
+    return walk_observe(walk, &view, walk->after) == 0 && view.timers == 0 &&
            view.instance.effects_pending == 0;
 }
 
 static int stop_instance(struct walk *walk)
 {
     return det_runtime_cancel(
-        walk->stage.runtime, walk->machine, walk->instance, "manual stop", NULL, NULL);
+        walk->stage.runtime, walk->machine, walk->instance, "manual stop", NULL, NULL, NULL);
 }
 
 static int move_by_chance(struct walk *walk)
@@ -342,9 +343,11 @@ static int make_steps(struct walk *walk)
         walk->result->steps++;
         r = walk_step(walk);
     }
+    det_assert(walk->result->steps <= walk->options->steps);
+    det_assert(walk->result->refused <= walk->result->steps);
     if (r == 0)
         r = det_runtime_events(
-            walk->stage.runtime, walk->machine, walk->instance, 0, check_row, &check);
+            walk->stage.runtime, walk->machine, walk->instance, 0, check_row, &check, NULL);
     return r;
 }
 

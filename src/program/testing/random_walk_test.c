@@ -63,7 +63,7 @@ static bool never(void *context)
     return false;
 }
 
-static void every_seed_holds_and_is_the_same_twice(void **state)
+static void every_seed_passes_and_is_reproducible(void **state)
 {
     struct det_machine *machine = det_spec_machine(*state);
     uint64_t last = 0;
@@ -128,33 +128,36 @@ static void expect_all_taken(const char *text, size_t size, uint64_t steps)
 
 /* Ten digits open it, and any other leads back; what is behind the door is never left, and is met
  * by an effect whose one answer of four leads on. By chance alone that takes ages. */
-static void walks_lead_to_what_was_not_taken_yet(void **state)
+static void random_walks_prefer_untaken_transitions(void **state)
 {
     static const char digits[] = "ABCD";
     char text[8192];
     size_t used = 0;
 
     (void)state;
-#define SAY(...) used += (size_t)snprintf(text + used, sizeof text - used, __VA_ARGS__)
-    SAY("#define FSM_NAME safe\n#define FSM_PREFIX SAFE\n");
+#define PRINT_ERROR(...) used += (size_t)snprintf(text + used, sizeof text - used, __VA_ARGS__)
+    PRINT_ERROR("#define FSM_NAME safe\n#define FSM_PREFIX SAFE\n");
     for (int i = 0; i < 10; i++)
-        SAY("STATE(S%d, s%d%s)\n", i, i, i ? "" : ", INITIAL");
-    SAY("STATE(INSIDE, inside) STATE(ASKING, asking) STATE(LOST, lost) STATE(FOUND, found)\n");
-    SAY("STATE(OLD, old) EVENT(A, a) EVENT(B, b) EVENT(C, c) EVENT(D, d)\n");
-    SAY("INTERNAL(P, p) INTERNAL(Q, q) INTERNAL(R, r) INTERNAL(T, t) INTERNAL(LATE, late)\n");
-    SAY("EFFECT(ask, P, Q, R, T)\n");
+        PRINT_ERROR("STATE(S%d, s%d%s)\n", i, i, i ? "" : ", INITIAL");
+    PRINT_ERROR(
+        "STATE(INSIDE, inside) STATE(ASKING, asking) STATE(LOST, lost) STATE(FOUND, found)\n");
+    PRINT_ERROR("STATE(OLD, old) EVENT(A, a) EVENT(B, b) EVENT(C, c) EVENT(D, d)\n");
+    PRINT_ERROR(
+        "INTERNAL(P, p) INTERNAL(Q, q) INTERNAL(R, r) INTERNAL(T, t) INTERNAL(LATE, late)\n");
+    PRINT_ERROR("EFFECT(ask, P, Q, R, T)\n");
     for (int i = 0; i < 10; i++) {
         for (int k = 0; k < 4; k++) {
             if (k == i * 7 % 4 && i == 9)
-                SAY("ON(S%d, %c, INSIDE)\n", i, digits[k]);
+                PRINT_ERROR("ON(S%d, %c, INSIDE)\n", i, digits[k]);
             else
-                SAY("ON(S%d, %c, S%d)\n", i, digits[k], k == i * 7 % 4 ? i + 1 : 0);
+                PRINT_ERROR("ON(S%d, %c, S%d)\n", i, digits[k], k == i * 7 % 4 ? i + 1 : 0);
         }
     }
-    SAY("ON(INSIDE, A, ASKING, DO(ask)) STAY(INSIDE, B)\n");
-    SAY("ON(ASKING, ANY(P, Q, R), LOST) ON(ASKING, T, FOUND) STAY(LOST, A) STAY(FOUND, A)\n");
-    SAY("AFTER(FOUND, DAYS(30), LATE) ON(FOUND, LATE, OLD) STAY(OLD, ANY(A, B, C, D))\n");
-#undef SAY
+    PRINT_ERROR("ON(INSIDE, A, ASKING, DO(ask)) STAY(INSIDE, B)\n");
+    PRINT_ERROR(
+        "ON(ASKING, ANY(P, Q, R), LOST) ON(ASKING, T, FOUND) STAY(LOST, A) STAY(FOUND, A)\n");
+    PRINT_ERROR("AFTER(FOUND, DAYS(30), LATE) ON(FOUND, LATE, OLD) STAY(OLD, ANY(A, B, C, D))\n");
+#undef PRINT_ERROR
     expect_all_taken(text, used, 5000);
 }
 
@@ -167,20 +170,20 @@ static void walks_reach_the_end_of_a_long_chain(void **state)
 
     (void)state;
     assert_non_null(text);
-#define SAY(...) used += (size_t)snprintf(text + used, TEXT_MAX - used, __VA_ARGS__)
-    SAY("#define FSM_NAME chain\n#define FSM_PREFIX CHAIN\n");
-    SAY("EVENT(A, a) EVENT(B, b) EVENT(C, c) EVENT(D, d)\n");
+#define PRINT_ERROR(...) used += (size_t)snprintf(text + used, TEXT_MAX - used, __VA_ARGS__)
+    PRINT_ERROR("#define FSM_NAME chain\n#define FSM_PREFIX CHAIN\n");
+    PRINT_ERROR("EVENT(A, a) EVENT(B, b) EVENT(C, c) EVENT(D, d)\n");
     for (int i = 0; i < STATES; i++)
-        SAY("STATE(S%d, s%d%s)\n", i, i, i ? "" : ", INITIAL");
+        PRINT_ERROR("STATE(S%d, s%d%s)\n", i, i, i ? "" : ", INITIAL");
     for (int i = 0; i < STATES; i++)
-        SAY("ON(S%d, A, S%d) ON(S%d, ANY(B, C, D), S0)\n", i, (i + 1) % STATES, i);
-#undef SAY
+        PRINT_ERROR("ON(S%d, A, S%d) ON(S%d, ANY(B, C, D), S0)\n", i, (i + 1) % STATES, i);
+#undef PRINT_ERROR
     expect_all_taken(text, used, 20000);
     free(text);
 }
 
 /* A yes of the bank that comes after its time is over, and even after the order was cancelled. */
-static void walks_meet_answers_that_come_too_late(void **state)
+static void random_walks_include_late_effect_results(void **state)
 {
     static const char text[] =
         "#define FSM_NAME order\n#define FSM_PREFIX ORDER\n"
@@ -258,7 +261,7 @@ static void the_model_finds_what_is_wrong(void **state)
     finds(&forged, "an event was judged from busy, but the state was idle");
     forge(&forged, machine);
     forged.note.to = machine->initial;
-    finds(&forged, "idle on begin did not do what the table says");
+    finds(&forged, "idle on begin did not follow the table");
     /* The alternatives of pick lead to the same state, but only one of them changes the data. */
     forge(&forged, machine);
     forged.note.event = (uint16_t)det_machine_find_event(machine, "pick");
@@ -269,10 +272,10 @@ static void the_model_finds_what_is_wrong(void **state)
     forge(&forged, machine);
     forged.note.event = (uint16_t)det_machine_find_event(machine, "pick");
     forged.note.to = (uint16_t)det_machine_find_state(machine, "late");
-    finds(&forged, "idle on pick did not do what the table says");
+    finds(&forged, "idle on pick did not follow the table");
     forge(&forged, machine);
     forged.data[0] = 1;
-    finds(&forged, "idle on begin gave other data than the definition says");
+    finds(&forged, "idle on begin produced data that differs from the definition");
     forge(&forged, machine);
     forged.walk.model.is_running = false;
     finds(&forged, "an event was committed after the stop");
@@ -321,11 +324,11 @@ static void coverage_survives_every_failed_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_seed_holds_and_is_the_same_twice),
+        cmocka_unit_test(every_seed_passes_and_is_reproducible),
         cmocka_unit_test(walks_reach_every_state),
-        cmocka_unit_test(walks_lead_to_what_was_not_taken_yet),
+        cmocka_unit_test(random_walks_prefer_untaken_transitions),
         cmocka_unit_test(walks_reach_the_end_of_a_long_chain),
-        cmocka_unit_test(walks_meet_answers_that_come_too_late),
+        cmocka_unit_test(random_walks_include_late_effect_results),
         cmocka_unit_test(the_model_finds_what_is_wrong),
         cmocka_unit_test(random_records_are_valid_and_differ),
         cmocka_unit_test(coverage_survives_every_failed_allocation),

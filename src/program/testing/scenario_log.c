@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/buffer.h"
 #include "base/text.h"
 #include "inspect/document_print.h"
@@ -77,6 +78,7 @@ void scenario_log_event(struct scenario_log *log, const struct det_worker_event 
     if (log->events++ == 0)
         log->began = event->at;
     log->failures += level == DET_SCENARIO_ERROR;
+    det_assert(level < sizeof looks / sizeof *looks && log->failures <= log->events);
     if (level < log->least)
         return;
     if (log->cli->is_json)
@@ -108,7 +110,7 @@ void scenario_log_note(struct scenario_log *log, const struct det_scenario_note 
 void scenario_log_signal(struct scenario_log *log, bool is_second)
 {
     if (!log->cli->is_json)
-        cli_say(
+        cli_print_error(
             log->cli, "%s\n",
             is_second ? "Taking down what is left."
                       : "Stopping; press Ctrl-C again to stop at once.");
@@ -135,7 +137,7 @@ void scenario_log_end(struct scenario_log *log, struct det_scenario_run *run)
     }
     det_format_duration(took / DET_MILLISECOND * DET_MILLISECOND, text, sizeof text);
     cli_flush(log->cli);
-    cli_say(
+    cli_print_error(
         log->cli, "scenario %s: %s, %llu tick%s, %llu event%s, %llu of them errors\n",
         run->scenario->name, text, (unsigned long long)summary.ticks, det_plural(summary.ticks),
         (unsigned long long)log->events, det_plural(log->events),

@@ -22,9 +22,9 @@ void scenario_log_init(
     struct scenario_log *log, struct cli *cli, enum det_scenario_level least, bool is_followed);
 void scenario_log_event(struct scenario_log *log, const struct det_worker_event *event);
 void scenario_log_note(struct scenario_log *log, const struct det_scenario_note *note);
-/* Somebody wants it to end; `is_second`: at once. */
+/* Reports a request to end; `is_second`: at once. */
 void scenario_log_signal(struct scenario_log *log, bool is_second);
-/* What came of it, to the error stream; an object as the last line but those of a dump. */
+/* Prints the result to the error stream, or as the last object before those of a dump. */
 void scenario_log_end(struct scenario_log *log, struct det_scenario_run *run);
 
 #endif

@@ -49,7 +49,7 @@ static void a_line_has_time_level_event_and_pairs(void **state)
         "reason=\"no\\nroute\" error=IO took=1ms\n");
 }
 
-static void what_is_below_the_level_is_not_shown(void **state)
+static void events_below_the_level_are_not_shown(void **state)
 {
     struct det_worker_event event = transition();
     struct scenario_log log;
@@ -65,7 +65,7 @@ static void what_is_below_the_level_is_not_shown(void **state)
     expect_output(&caught, "");
 }
 
-static void an_object_has_the_same(void **state)
+static void json_object_has_the_same_fields(void **state)
 {
     struct det_worker_event event = transition();
     struct scenario_log log;
@@ -88,7 +88,7 @@ static void an_object_has_the_same(void **state)
         "\"pushed=2\"}\n");
 }
 
-static void a_note_is_a_line_and_a_signal_is_talk(void **state)
+static void scenario_notes_are_output_and_signals_are_messages(void **state)
 {
     struct scenario_log log;
     struct caught caught;
@@ -128,9 +128,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_has_time_level_event_and_pairs),
-        cmocka_unit_test(what_is_below_the_level_is_not_shown),
-        cmocka_unit_test(an_object_has_the_same),
-        cmocka_unit_test(a_note_is_a_line_and_a_signal_is_talk),
+        cmocka_unit_test(events_below_the_level_are_not_shown),
+        cmocka_unit_test(json_object_has_the_same_fields),
+        cmocka_unit_test(scenario_notes_are_output_and_signals_are_messages),
         cmocka_unit_test(levels_are_colored),
     };
 

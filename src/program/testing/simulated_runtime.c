@@ -4,6 +4,7 @@
 /* simulated_runtime.c - opens and closes a simulated world with its runtime. */
 #include "testing/simulated_runtime.h"
 
+#include "base/assert.h"
 #include "os/os.h"
 
 static int open_runtime(struct cli_stage *stage, const struct det_runtime_options *runtime)
@@ -41,6 +42,7 @@ int cli_stage_open(
 static void let_go(struct cli_stage *stage)
 {
     det_mutex_lock(stage->world, stage->mutex);
+    det_assert(!stage->is_closing);
     stage->is_closing = true;
     det_condition_broadcast(stage->world, stage->changed);
     det_mutex_unlock(stage->world, stage->mutex);
@@ -81,6 +83,7 @@ void cli_stage_spend(struct cli_stage *stage, det_time span)
 {
     det_time deadline = cli_stage_now(stage) + span;
 
+    det_assert(span >= 0);
     while (!stage->is_closing && cli_stage_now(stage) < deadline)
         (void)det_condition_wait(stage->world, stage->changed, stage->mutex, deadline);
 }

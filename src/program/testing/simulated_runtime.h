@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* simulated_runtime.h - a runtime in a simulated world of its own, on which `test` plays its cases
- * and `sim` walks.
+/* simulated_runtime.h - a runtime in a separate simulated world, for the cases of `test` and the
+ * walks of `sim`.
  *
  * Functions that stand in for those of the machine may wait in it, under its mutex; when it closes,
- * all who wait are let go.
+ * all waiting calls return.
  *
- *     open --> (broken, when the simulation cannot go on) --> closing --> closed */
+ *     open --> (broken, when the simulation cannot continue) --> closing --> closed */
 #ifndef DET_TESTING_SIMULATED_RUNTIME_H
 #define DET_TESTING_SIMULATED_RUNTIME_H
 
@@ -30,13 +30,13 @@ struct cli_stage {
 DET_MUST_CHECK int cli_stage_open(
     struct cli_stage *stage, const struct det_sim_options *sim,
     const struct det_runtime_options *runtime);
-/* Lets go whoever waits; returns the hash of what happened, 0 when it never opened. */
+/* Cancels waiting calls; returns the hash of all events, 0 if it was never opened. */
 uint64_t cli_stage_close(struct cli_stage *stage);
-/* Notes an error of the simulation, which is returned: after some it cannot go on. */
+/* Records an error of the simulation, which is returned: after some it cannot continue. */
 int cli_stage_note(struct cli_stage *stage, int error);
 
 det_time cli_stage_now(const struct cli_stage *stage);
-/* Under the mutex: lets time pass, unless the stage closes. */
+/* Call it with the mutex: waits for a span, unless the stage closes. */
 void cli_stage_spend(struct cli_stage *stage, det_time span);
 
 #endif

@@ -91,7 +91,7 @@ BIND_ALL(fill, fills, "fills")
 
 static int bind_effects(struct det_machine *machine)
 {
-    _Static_assert(DET_EFFECTS_MAX <= CLI_STUBS_MAX, "every effect has its stand-in");
+    _Static_assert(DET_EFFECTS_MAX <= CLI_STUBS_MAX, "every effect needs a stub");
     int r = 0;
 
     for (size_t i = 0; i < machine->effect_count && r == 0; i++)

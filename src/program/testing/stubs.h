@@ -4,8 +4,8 @@
 /* stubs.h - stand-ins for the C functions that a definition names, for machines that were read from
  * a file and run without C: by `test` and `sim`.
  *
- * Such a function knows nothing but its arguments, so each gets a function of its own out of a
- * table; that one knows its number, and asks the stubs that are in force. */
+ * Such a function has only its arguments, so each gets a separate function from a table, which
+ * knows its index and calls the installed stubs. */
 #ifndef DET_TESTING_STUBS_H
 #define DET_TESTING_STUBS_H
 
@@ -14,7 +14,7 @@
 /* Functions of one kind that a machine may name here. */
 #define CLI_STUBS_MAX 256
 
-/* What answers instead; `index` is the number of the function among those of its kind, in order of
+/* The stand-ins; `index` is the index of the function among those of its kind, in order of
  * declaration. */
 struct cli_stubs {
     bool (*guard)(void *context, unsigned index, const void *data, const void *event);
@@ -27,8 +27,8 @@ struct cli_stubs {
 
 /* Binds every named function of the machine. DET_ERR_LIMIT when there are too many of a kind. */
 DET_MUST_CHECK int cli_stubs_bind(struct det_machine *machine, struct det_error *reterr);
-/* Puts stubs in force for all machines that were bound; NULL: none, and nothing may run. Machines
- * run in simulated worlds on one thread, one after the other. */
+/* Installs stubs for all bound machines; NULL: none, and no machine may run. Machines run in
+ * simulated worlds on one thread, one after the other. */
 void cli_stubs_use(const struct cli_stubs *stubs);
 
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* table_print.c - which state takes which event, as a table or, where that is too wide, as a list.
- */
+/* table_print.c - the events that each state accepts, as a table, or as a list if that is too
+ * wide. */
 #include "testing/table_print.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/buffer.h"
 #include "base/memory.h"
 
@@ -38,11 +39,12 @@ struct matrix {
     struct cli *cli;
     const struct det_machine *machine;
     uint32_t *elses; /* how many alternatives, by cell */
-    char text[24];   /* of the cell that was looked at last */
+    char text[24];   /* of the last cell */
 };
 
 static size_t cell_of(const struct matrix *matrix, unsigned state, unsigned event)
 {
+    det_assert(state < matrix->machine->state_count && event < matrix->machine->event_count);
     return (size_t)state * matrix->machine->event_count + event;
 }
 
@@ -101,8 +103,7 @@ static size_t name_width(const struct det_machine *machine)
     return wide;
 }
 
-/* What fills the room up to a column is printed before that column, so that no line ends with
- * blanks. */
+/* The padding before a column is printed with that column, so that no line ends with blanks. */
 static void print_cell(struct cli *cli, size_t room, enum cli_style style, const char *text)
 {
     cli_print(cli, "%*s", (int)room, "");
@@ -132,6 +133,7 @@ static void print_row(struct matrix *matrix, const size_t *columns, size_t names
         bool is_taken = mark_of(matrix, state, e)->is_taken;
 
         print_cell(matrix->cli, room, is_taken ? CLI_PLAIN : CLI_FAINT, text);
+        det_assert(strlen(text) <= columns[e]);
         room = columns[e] - strlen(text) + GAP;
     }
     cli_print(matrix->cli, "\n");
@@ -201,7 +203,7 @@ static void print_table(struct matrix *matrix, const size_t *columns)
         print_row(matrix, columns, names, s);
 }
 
-/* What the marks that are there mean. */
+/* Prints the meaning of the used marks. */
 static int print_legend(struct matrix *matrix)
 {
     const struct det_machine *machine = matrix->machine;

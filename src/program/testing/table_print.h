@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* table_print.h - which state takes which event, and what becomes of those that it does not take.
+/* table_print.h - the events that each state accepts, and the policies for the others.
  *
  *             push  pull   lend
  *     closed  ->    .      defer

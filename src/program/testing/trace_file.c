@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "store/row.h"
@@ -30,6 +31,7 @@ static void begin_line(
 static void end_line(struct cli_trace_writer *writer, struct det_json_writer *json)
 {
     det_json_close(json, '}');
+    det_assert(json->depth == 0);
     det_buffer_append_char(&json->text, '\n');
     writer->lines = json->text;
 }
@@ -75,7 +77,7 @@ void cli_trace_step(struct cli_trace_writer *writer, const struct det_note *note
     char detail[DETAIL_MAX];
     const char *shown;
 
-    /* A manual stop has no event; one that was put aside is no step yet. */
+    /* A manual stop has no event; an ignored, deferred or dead event is not a step. */
     if (!writer->is_wanted || note->event == UINT16_MAX || note->outcome > DET_OUTCOME_STOP)
         return;
     shown = detail_of(note, detail);
@@ -84,7 +86,7 @@ void cli_trace_step(struct cli_trace_writer *writer, const struct det_note *note
     det_json_text(&json, "from", machine->states[note->from].name);
     det_json_text(&json, "event", machine->events[note->event].name);
     det_json_text(&json, "to", machine->states[note->to].name);
-    det_json_text(&json, "outcome", det_row_outcome_name(note->outcome));
+    det_json_text(&json, "outcome", det_outcome_name(note->outcome));
     det_json_bool(&json, "timeout", note->is_timeout);
     det_json_time(&json, "at", note->at);
     if (shown)
@@ -95,7 +97,7 @@ void cli_trace_step(struct cli_trace_writer *writer, const struct det_note *note
 int cli_trace_save(struct cli *cli, const struct cli_trace_writer *writer, const char *path)
 {
     if (det_buffer_status(&writer->lines) == DET_ERR_LIMIT) {
-        cli_complain(cli, "the trace is larger than %d MiB", CLI_TRACE_SIZE_MAX / 1048576);
+        cli_report_error(cli, "the trace is larger than %d MiB", CLI_TRACE_SIZE_MAX / 1048576);
         return CLI_FAILURE;
     }
     if (det_buffer_status(&writer->lines) < 0)
@@ -115,7 +117,7 @@ struct reader {
     struct cli_trace *trace;
     struct det_draw_step *steps;
     size_t capacity;
-    enum { BEFORE, INSIDE, BEHIND } where;
+    enum { BEFORE, INSIDE, AFTER } where;
     unsigned line;
     struct det_error *error;
 };
@@ -154,8 +156,8 @@ static int read_run(
     int r;
 
     if (reader->where == INSIDE)
-        reader->where = BEHIND;
-    if (reader->where == BEHIND)
+        reader->where = AFTER;
+    if (reader->where == AFTER)
         return 0;
     if (!name || !machine)
         return fail_at(reader, DET_ERR_MALFORMED, "a run needs the texts 'run' and 'machine'", "");
@@ -170,7 +172,7 @@ static int read_run(
     reader->trace->trace.instance = copy;
     reader->trace->trace.current = reader->trace->trace.initial;
     reader->where = INSIDE;
-    return copy ? 0 : fail_at(reader, DET_ERR_NO_MEMORY, "no memory", "");
+    return copy ? 0 : fail_at(reader, DET_ERR_NO_MEMORY, "out of memory", "");
 }
 
 /* Room for one more step; the old array stays in the arena, which is bounded by the file. */
@@ -190,6 +192,7 @@ static struct det_draw_step *add_step(struct reader *reader)
         trace->steps = reader->steps = steps;
         reader->capacity = capacity;
     }
+    det_assert(trace->step_count < reader->capacity);
     return &reader->steps[trace->step_count++];
 }
 
@@ -197,7 +200,7 @@ static int read_names(
     struct reader *reader, const struct det_json_value *object, struct det_draw_step *step)
 {
     const char *outcome = det_json_get_text(object, "outcome");
-    int found = outcome ? det_row_outcome_find(outcome) : -1;
+    int found = outcome ? det_outcome_find(outcome) : -1;
     int r;
 
     if (found != DET_OUTCOME_GOTO && found != DET_OUTCOME_STAY && found != DET_OUTCOME_STOP)
@@ -222,7 +225,7 @@ static int read_step(struct reader *reader, const struct det_json_value *object,
         return 0;
     step = add_step(reader);
     if (!step)
-        return fail_at(reader, DET_ERR_NO_MEMORY, "no memory", "");
+        return fail_at(reader, DET_ERR_NO_MEMORY, "out of memory", "");
     r = read_names(reader, object, step);
     if (r < 0)
         return r;
@@ -234,15 +237,15 @@ static int read_step(struct reader *reader, const struct det_json_value *object,
     if (!detail)
         return 0;
     step->detail = det_arena_copy(&reader->trace->arena, detail);
-    return step->detail ? 0 : fail_at(reader, DET_ERR_NO_MEMORY, "no memory", "");
+    return step->detail ? 0 : fail_at(reader, DET_ERR_NO_MEMORY, "out of memory", "");
 }
 
-/* Whether the event of a history is a step: a manual stop has no event, and what was deferred or
- * given up led nowhere. */
+/* Returns true if the event of a history is a step: a manual stop has no event, and deferred events
+ * and dead letters lead nowhere. */
 static bool is_step(const struct det_json_value *object)
 {
     const char *outcome = det_json_get_text(object, "outcome");
-    int found = outcome ? det_row_outcome_find(outcome) : -1;
+    int found = outcome ? det_outcome_find(outcome) : -1;
 
     return det_json_get_text(object, "event") &&
            (found == DET_OUTCOME_GOTO || found == DET_OUTCOME_STAY || found == DET_OUTCOME_STOP);
@@ -256,7 +259,7 @@ static int read_history_event(struct reader *reader, const struct det_json_value
 
     if (!is_step(object))
         return 0;
-    /* Only the last events were asked for, or are kept: the run begins with the first of them. */
+    /* The output may have only the last events: the run begins with the first of them. */
     if (reader->where == BEFORE)
         r = read_run(reader, object, "id", "from");
     if (r < 0)
@@ -265,7 +268,7 @@ static int read_history_event(struct reader *reader, const struct det_json_value
     if (payload)
         det_json_copy(&json, NULL, payload);
     if (det_buffer_status(&json.text) < 0)
-        r = fail_at(reader, DET_ERR_NO_MEMORY, "no memory", "");
+        r = fail_at(reader, DET_ERR_NO_MEMORY, "out of memory", "");
     else
         r = read_step(reader, object, payload ? det_buffer_text(&json.text) : NULL);
     det_json_writer_deinit(&json);
@@ -311,7 +314,7 @@ static int read_line(struct reader *reader, const char *text, size_t size)
     if (r == 0 && object->kind == DET_JSON_OBJECT)
         r = read_object(reader, object);
     else if (r == DET_ERR_NO_MEMORY)
-        r = fail_at(reader, r, "no memory", "");
+        r = fail_at(reader, r, "out of memory", "");
     else
         r = fail_at(reader, DET_ERR_MALFORMED, "not a JSON object", problem.text);
     det_arena_deinit(&arena);

@@ -26,10 +26,10 @@ struct cli_trace_writer {
 void cli_trace_run(
     struct cli_trace_writer *writer, const struct det_machine *machine, const char *run);
 void cli_trace_step(struct cli_trace_writer *writer, const struct det_note *note);
-/* To the file, or to the output for "-". 0 or an exit code. */
+/* Writes to the file, or to the output for "-". 0 or an exit code. */
 DET_MUST_CHECK int cli_trace_save(
     struct cli *cli, const struct cli_trace_writer *writer, const char *path);
-/* Whether the trace takes the output, so that the results must go elsewhere. NULL is fine. */
+/* Returns true if the trace uses the output, so that results must go elsewhere. NULL is allowed. */
 bool cli_trace_is_output(const char *path);
 
 /* One run of a trace, ready to be drawn. */
@@ -38,9 +38,9 @@ struct cli_trace {
     struct det_draw_trace trace;
 };
 
-/* The run called `run`, or the first one if NULL, from the text of a trace of this machine, or of
- * the output of `detent history --json`, whose run is called like the instance. 0, or a
- * negative error (DET_ERR_NOT_FOUND: there is no such run) with a sentence in `reterr`. */
+/* Returns the run called `run`, or the first one if NULL, from the text of a trace of this machine,
+ * or of the output of `detent history --json`, whose run has the id of the instance. 0, or a
+ * negative error (DET_ERR_NOT_FOUND: no such run) with a sentence in `reterr`. */
 DET_MUST_CHECK int cli_trace_read(
     const struct det_machine *machine, struct det_view text, const char *run,
     const struct det_allocator *allocator, struct cli_trace *ret, struct det_error *reterr);

@@ -75,7 +75,7 @@ static int read_run(struct fixture *fixture, const char *run, struct cli_trace *
         &error);
 }
 
-static void what_was_written_is_read(void **state)
+static void written_trace_is_read_back(void **state)
 {
     struct fixture *fixture = *state;
     struct cli_trace trace;
@@ -99,7 +99,7 @@ static void what_was_written_is_read(void **state)
     assert_int_equal(read_run(fixture, "third", &trace), DET_ERR_NOT_FOUND);
 }
 
-static void what_is_no_step_is_not_written(void **state)
+static void records_that_are_not_steps_are_not_written(void **state)
 {
     struct fixture *fixture = *state;
     size_t size;
@@ -151,7 +151,7 @@ static void refused(struct fixture *fixture, const char *text, int code, const c
     ",\"at\":\"2026-01-01T00:00:00Z\",\"event\":" event ",\"from\":\"" from "\",\"to\":\"" to \
     "\",\"outcome\":\"" outcome "\",\"timeout\":false,\"payload\":{\"n\":1}}\n"
 
-static void the_history_of_an_instance_is_a_run(void **state)
+static void instance_history_is_read_as_a_run(void **state)
 {
     static const char start[] =
         "{\"type\":\"start\",\"machine\":\"door\",\"id\":\"d-1\",\"sequence\":0,"
@@ -251,11 +251,11 @@ static void reading_survives_every_failed_allocation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_was_written_is_read),
-        TEST(what_is_no_step_is_not_written),
+        TEST(written_trace_is_read_back),
+        TEST(records_that_are_not_steps_are_not_written),
         TEST(many_steps_are_read),
         TEST(wrong_traces_are_refused_with_their_line),
-        TEST(the_history_of_an_instance_is_a_run),
+        TEST(instance_history_is_read_as_a_run),
         TEST(a_line_has_a_limit),
         TEST(reading_survives_every_failed_allocation),
     };

@@ -7,6 +7,7 @@
 #include <detent/tool/builder.h>
 #include <detent/tool/machine.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 
 static size_t cell_count(const struct det_machine *machine)
@@ -14,24 +15,25 @@ static size_t cell_count(const struct det_machine *machine)
     return (size_t)machine->state_count * machine->event_count;
 }
 
-size_t cli_ways_count(const struct det_machine *machine)
+size_t cli_transitions_count(const struct det_machine *machine)
 {
     return cell_count(machine) + machine->choice_count;
 }
 
-struct cli_way cli_way_at(const struct det_machine *machine, size_t number)
+struct cli_transition cli_transition_at(const struct det_machine *machine, size_t number)
 {
     size_t cells = cell_count(machine);
     const struct det_choice *choice;
 
+    det_assert(number < cli_transitions_count(machine));
     if (number < cells)
-        return (struct cli_way){
+        return (struct cli_transition){
             .state = (unsigned)(number / machine->event_count),
             .event = (unsigned)(number % machine->event_count),
             .transition = &machine->table[number],
         };
     choice = &machine->choices[number - cells];
-    return (struct cli_way){
+    return (struct cli_transition){
         .state = choice->state,
         .event = choice->event,
         .is_else = true,
@@ -49,7 +51,7 @@ static size_t cell_of(const struct det_machine *machine, const struct det_choice
     return (size_t)choice->state * machine->event_count + choice->event;
 }
 
-/* Puts the alternatives with a guard, or those without, each behind what its cell has so far. */
+/* Places the alternatives with a guard, or those without, after the previous ones of their cell. */
 static void place_choices(
     const struct det_machine *machine, bool has_guard, size_t *next, size_t *order)
 {
@@ -63,7 +65,7 @@ static void place_choices(
 
 /* `next` is all zero: first it counts the alternatives of each cell, and then it is the place of
  * the next one. */
-static void sort_ways(const struct det_machine *machine, size_t *next, size_t *order)
+static void sort_transitions(const struct det_machine *machine, size_t *next, size_t *order)
 {
     size_t used = 0;
 
@@ -76,29 +78,31 @@ static void sort_ways(const struct det_machine *machine, size_t *next, size_t *o
         next[cell] = used;
         used += choices;
     }
+    det_assert(used == cli_transitions_count(machine));
     place_choices(machine, true, next, order);
     place_choices(machine, false, next, order);
 }
 
-size_t *cli_ways_in_order(const struct det_machine *machine, const struct det_allocator *allocator)
+size_t *cli_transitions_in_order(
+    const struct det_machine *machine, const struct det_allocator *allocator)
 {
-    size_t *order = DET_NEW_ARRAY(allocator, cli_ways_count(machine), size_t);
+    size_t *order = DET_NEW_ARRAY(allocator, cli_transitions_count(machine), size_t);
     size_t *next = DET_NEW_ARRAY(allocator, cell_count(machine), size_t);
 
     if (order && next) {
-        sort_ways(machine, next, order);
+        sort_transitions(machine, next, order);
     } else {
-        cli_ways_free(machine, allocator, order);
+        cli_transitions_free(machine, allocator, order);
         order = NULL;
     }
     DET_DELETE_ARRAY(allocator, next, cell_count(machine));
     return order;
 }
 
-void cli_ways_free(
+void cli_transitions_free(
     const struct det_machine *machine, const struct det_allocator *allocator, size_t *order)
 {
-    DET_DELETE_ARRAY(allocator, order, cli_ways_count(machine));
+    DET_DELETE_ARRAY(allocator, order, cli_transitions_count(machine));
 }
 
 /* The guards of a machine that was read stand in one list. */
@@ -110,7 +114,7 @@ static bool guards_fit(
     return !guard || answers[guard - det_machine_guard_at(machine, 0)];
 }
 
-size_t cli_way_chosen(
+size_t cli_transition_chosen(
     const struct det_machine *machine, unsigned state, unsigned event, const bool *answers)
 {
     const struct det_transition *first = det_machine_step(machine, state, event);
@@ -127,14 +131,14 @@ size_t cli_way_chosen(
 
 bool cli_may_be_refused(const struct det_machine *machine, unsigned state, unsigned event)
 {
-    const struct det_transition *way = det_machine_step(machine, state, event);
+    const struct det_transition *edge = det_machine_step(machine, state, event);
     const struct det_choice *choice = NULL;
 
-    while (guard_of(way)) {
+    while (guard_of(edge)) {
         choice = det_machine_choice(machine, state, event, choice);
         if (!choice)
             return true;
-        way = &choice->transition;
+        edge = &choice->transition;
     }
     return false;
 }

@@ -2,30 +2,31 @@
  * Copyright the detent authors */
 
 /* transition_index.h - all transitions of a machine under one number each: first the cells of the
- * table, which may say nothing, then the alternatives in the order of their rows. */
+ * table, which may be empty, then the alternatives in the order of their rows. */
 #ifndef DET_TESTING_TRANSITION_INDEX_H
 #define DET_TESTING_TRANSITION_INDEX_H
 
 #include <detent/machine.h>
 
-struct cli_way {
+struct cli_transition {
     unsigned state, event;
     bool is_else; /* an alternative, with a guard or without */
     const struct det_transition *transition;
 };
 
-size_t cli_ways_count(const struct det_machine *machine);
-struct cli_way cli_way_at(const struct det_machine *machine, size_t number);
-/* The numbers of all ways as people read them: behind each cell its alternatives in the order in
- * which they are tried. Of cli_ways_count() items; NULL: no memory. */
-size_t *cli_ways_in_order(const struct det_machine *machine, const struct det_allocator *allocator);
-void cli_ways_free(
+size_t cli_transitions_count(const struct det_machine *machine);
+struct cli_transition cli_transition_at(const struct det_machine *machine, size_t number);
+/* Returns the numbers of all transitions in reading order: after each cell its alternatives in the
+ * order in which they are tried. cli_transitions_count() items; NULL: no memory. */
+size_t *cli_transitions_in_order(
+    const struct det_machine *machine, const struct det_allocator *allocator);
+void cli_transitions_free(
     const struct det_machine *machine, const struct det_allocator *allocator, size_t *order);
-/* The number of the way that an event takes in a state of a machine that was read, when its guards
- * answer like this, by their number; of the cell when none says yes. */
-size_t cli_way_chosen(
+/* Returns the number of the transition that an event takes in a state, given the answers of the
+ * guards by their index; that of the cell if no guard permits it. */
+size_t cli_transition_chosen(
     const struct det_machine *machine, unsigned state, unsigned event, const bool *answers);
-/* Whether all guards of the pair may say no, so that the event is refused. */
+/* Returns true if all guards of the pair may forbid it, so that the event is refused. */
 bool cli_may_be_refused(const struct det_machine *machine, unsigned state, unsigned event);
 
 #endif

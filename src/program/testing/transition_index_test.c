@@ -38,61 +38,65 @@ static int close_machine(void **state)
 static void cells_come_first_and_then_the_alternatives(void **state)
 {
     const struct det_machine *machine = det_spec_machine(*state);
-    struct cli_way way;
+    struct cli_transition edge;
 
-    assert_int_equal(cli_ways_count(machine), ALL);
-    way = cli_way_at(machine, B_PAY);
-    assert_int_equal(way.state, 1);
-    assert_int_equal(way.event, 0);
-    assert_false(way.is_else);
-    assert_int_equal(way.transition->to, 2);
-    way = cli_way_at(machine, ELSE_STOP);
-    assert_int_equal(way.state, 0);
-    assert_int_equal(way.event, 1);
-    assert_true(way.is_else);
-    assert_int_equal(way.transition->outcome, DET_OUTCOME_STOP);
+    assert_int_equal(cli_transitions_count(machine), ALL);
+    edge = cli_transition_at(machine, B_PAY);
+    assert_int_equal(edge.state, 1);
+    assert_int_equal(edge.event, 0);
+    assert_false(edge.is_else);
+    assert_int_equal(edge.transition->to, 2);
+    edge = cli_transition_at(machine, ELSE_STOP);
+    assert_int_equal(edge.state, 0);
+    assert_int_equal(edge.event, 1);
+    assert_true(edge.is_else);
+    assert_int_equal(edge.transition->outcome, DET_OUTCOME_STOP);
 }
 
-static void people_read_the_alternatives_behind_their_cell(void **state)
+static void alternatives_are_listed_after_their_cell(void **state)
 {
     const struct det_machine *machine = det_spec_machine(*state);
     static const size_t wanted[ALL] = {
         A_PAY, ELSE_STAY, ELSE_C, A_ASK, ELSE_STOP, B_PAY, 3, 4, 5
     };
-    size_t *order = cli_ways_in_order(machine, NULL);
+    size_t *order = cli_transitions_in_order(machine, NULL);
 
     assert_non_null(order);
     assert_memory_equal(order, wanted, sizeof wanted);
-    cli_ways_free(machine, NULL, order);
+    cli_transitions_free(machine, NULL, order);
 }
 
-static int order_ways(struct det_test_memory *memory, void *machine)
+static int order_transitions(struct det_test_memory *memory, void *machine)
 {
-    size_t *order = cli_ways_in_order(machine, &memory->allocator);
+    size_t *order = cli_transitions_in_order(machine, &memory->allocator);
 
-    cli_ways_free(machine, &memory->allocator, order);
+    cli_transitions_free(machine, &memory->allocator, order);
     return order ? 0 : DET_ERR_NO_MEMORY;
 }
 
-static void without_memory_there_is_no_order(void **state)
+static void transition_order_survives_failed_allocations(void **state)
 {
-    det_test_each_failure(order_ways, det_spec_machine(*state));
+    det_test_each_failure(order_transitions, det_spec_machine(*state));
 }
 
 static void guards_choose_in_order_and_the_bare_one_comes_last(void **state)
 {
     const struct det_machine *machine = det_spec_machine(*state);
 
-    assert_int_equal(cli_way_chosen(machine, 0, 0, (const bool[]){ true, true, false }), A_PAY);
     assert_int_equal(
-        cli_way_chosen(machine, 0, 0, (const bool[]){ true, false, false }), ELSE_STAY);
-    assert_int_equal(cli_way_chosen(machine, 0, 0, (const bool[]){ false, false, true }), ELSE_C);
-    assert_int_equal(cli_way_chosen(machine, 0, 1, (const bool[]){ false, true, true }), ELSE_STOP);
-    assert_int_equal(cli_way_chosen(machine, 0, 1, (const bool[]){ false, true, false }), A_ASK);
-    assert_int_equal(cli_way_chosen(machine, 1, 0, NULL), B_PAY);
+        cli_transition_chosen(machine, 0, 0, (const bool[]){ true, true, false }), A_PAY);
+    assert_int_equal(
+        cli_transition_chosen(machine, 0, 0, (const bool[]){ true, false, false }), ELSE_STAY);
+    assert_int_equal(
+        cli_transition_chosen(machine, 0, 0, (const bool[]){ false, false, true }), ELSE_C);
+    assert_int_equal(
+        cli_transition_chosen(machine, 0, 1, (const bool[]){ false, true, true }), ELSE_STOP);
+    assert_int_equal(
+        cli_transition_chosen(machine, 0, 1, (const bool[]){ false, true, false }), A_ASK);
+    assert_int_equal(cli_transition_chosen(machine, 1, 0, NULL), B_PAY);
 }
 
-static void what_has_a_way_without_a_guard_is_never_refused(void **state)
+static void pair_with_an_unguarded_transition_is_never_refused(void **state)
 {
     const struct det_machine *machine = det_spec_machine(*state);
 
@@ -105,10 +109,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cells_come_first_and_then_the_alternatives),
-        cmocka_unit_test(people_read_the_alternatives_behind_their_cell),
-        cmocka_unit_test(without_memory_there_is_no_order),
+        cmocka_unit_test(alternatives_are_listed_after_their_cell),
+        cmocka_unit_test(transition_order_survives_failed_allocations),
         cmocka_unit_test(guards_choose_in_order_and_the_bare_one_comes_last),
-        cmocka_unit_test(what_has_a_way_without_a_guard_is_never_refused),
+        cmocka_unit_test(pair_with_an_unguarded_transition_is_never_refused),
     };
 
     return cmocka_run_group_tests(tests, open_machine, close_machine);

@@ -8,6 +8,7 @@
 #include <detent/driver/store.h>
 #include <detent/tool/machine.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "testing/transition_index.h"
 #include "testing/walk_internal.h"
@@ -77,8 +78,8 @@ static void move_timers(
 static size_t fold_note(struct walk *walk, const struct det_note *note)
 {
     const struct det_machine *machine = walk->machine;
-    size_t way = cli_way_chosen(machine, note->from, note->event, walk->answers);
-    const struct det_transition *transition = cli_way_at(machine, way).transition;
+    size_t edge = cli_transition_chosen(machine, note->from, note->event, walk->answers);
+    const struct det_transition *transition = cli_transition_at(machine, edge).transition;
     struct walk_model *model = &walk->model;
 
     if (!model->is_running)
@@ -94,32 +95,32 @@ static size_t fold_note(struct walk *walk, const struct det_note *note)
     model->sequence = note->sequence;
     /* Put aside, now or for later: recorded, and nothing else. */
     if (transition->outcome == DET_OUTCOME_UNHANDLED && note->outcome > DET_OUTCOME_STOP)
-        return way;
+        return edge;
     /* A deferred event may be refused in a state that takes it. */
     if (note->outcome == DET_OUTCOME_DEAD_LETTER && note->to == note->from &&
         machine->events[note->event].unhandled == DET_UNHANDLED_DEFER)
-        return way;
+        return edge;
     if (note->outcome != transition->outcome || note->to != transition->to)
         walk_fail(
-            walk, "%s on %s did not do what the table says", machine->states[note->from].name,
+            walk, "%s on %s did not follow the table", machine->states[note->from].name,
             machine->events[note->event].name);
     if (det_machine_apply(machine, transition, model->data, note->event_value, NULL) < 0 ||
         !det_record_equal(det_machine_data(machine), model->data, note->data))
         walk_fail(
-            walk, "%s on %s gave other data than the definition says",
+            walk, "%s on %s produced data that differs from the definition",
             machine->states[note->from].name, machine->events[note->event].name);
     model->state = note->to;
     model->is_running = note->outcome != DET_OUTCOME_STOP;
     move_timers(walk, transition, note);
-    return way;
+    return edge;
 }
 
 size_t walk_model_note(struct walk *walk, const struct det_note *note)
 {
-    size_t way = 0;
+    size_t edge = 0;
 
     if (note->event != UINT16_MAX) {
-        way = fold_note(walk, note);
+        edge = fold_note(walk, note);
     } else if (note->outcome == DET_OUTCOME_STOP) {
         clear_timers(&walk->model);
         walk->model.is_running = false;
@@ -128,15 +129,16 @@ size_t walk_model_note(struct walk *walk, const struct det_note *note)
         begin_instance(walk, note);
     }
     walk->decisions++;
-    return way;
+    return edge;
 }
 
-void walk_model_trouble(struct walk *walk, const struct det_incident *trouble)
+void walk_model_incident(struct walk *walk, const struct det_incident *incident)
 {
-    int id = *trouble->name ? det_machine_find_timer(walk->machine, trouble->name) : -1;
+    int id = *incident->name ? det_machine_find_timer(walk->machine, incident->name) : -1;
 
+    det_assert(id < (int)walk->machine->timer_count);
     walk->decisions++;
-    if (trouble->kind != DET_INCIDENT_TIMEOUT_REJECTED)
+    if (incident->kind != DET_INCIDENT_TIMEOUT_REJECTED)
         return;
     if (id < 0)
         walk->model.is_timeout_refused = true;
@@ -144,7 +146,7 @@ void walk_model_trouble(struct walk *walk, const struct det_incident *trouble)
         walk->model.is_timer_refused[id] = true;
 }
 
-/* What a look at the timers needs. */
+/* Context of a check of the timers. */
 struct timer_check {
     struct walk *walk;
     uint64_t visit;
@@ -190,7 +192,8 @@ static void check_timers(struct walk *walk, const struct det_instance *instance)
     };
     int r;
 
-    r = det_runtime_timers(walk->stage.runtime, walk->machine, walk->instance, check_timer, &check);
+    r = det_runtime_timers(
+        walk->stage.runtime, walk->machine, walk->instance, check_timer, &check, NULL);
     if (r < 0)
         walk_fail(walk, "the timers cannot be read: %s", det_error_text(r));
     if (!check.has_timeout && walk->model.timeout_due != DET_NEVER &&
@@ -209,7 +212,8 @@ void walk_check(struct walk *walk)
     struct det_instance instance;
     int r;
 
-    r = det_runtime_get(walk->stage.runtime, walk->machine, walk->instance, &instance, walk->after);
+    r = det_runtime_get(
+        walk->stage.runtime, walk->machine, walk->instance, &instance, walk->after, NULL);
     if (r < 0) {
         walk_fail(walk, "the instance cannot be read: %s", det_error_text(r));
         return;
@@ -242,26 +246,26 @@ static int hash_effect(void *context, const struct det_pending_effect *row)
     uint64_t *hash = context;
 
     *hash = det_hash_mix(*hash, det_hash64(row->key, strlen(row->key), row->attempts));
-    /* Whether it has a thread yet is a matter of the moment. */
+    /* The state of its thread varies from moment to moment. */
     *hash = det_hash_mix(
         *hash,
         (uint64_t)(row->state == DET_EFFECT_STATE_QUEUED ? DET_EFFECT_STATE_RUNNING : row->state));
     return 0;
 }
 
-int walk_look(struct walk *walk, struct walk_view *ret, void *ret_data)
+int walk_observe(struct walk *walk, struct walk_view *ret, void *ret_data)
 {
     int r;
 
     *ret = (struct walk_view){ 0 };
     r = det_runtime_get(
-        walk->stage.runtime, walk->machine, walk->instance, &ret->instance, ret_data);
+        walk->stage.runtime, walk->machine, walk->instance, &ret->instance, ret_data, NULL);
     if (r == 0)
         r = det_runtime_timers(
-            walk->stage.runtime, walk->machine, walk->instance, hash_timer, &ret->timers);
+            walk->stage.runtime, walk->machine, walk->instance, hash_timer, &ret->timers, NULL);
     if (r == 0)
         r = det_runtime_effects(
-            walk->stage.runtime, walk->machine, walk->instance, hash_effect, &ret->effects);
+            walk->stage.runtime, walk->machine, walk->instance, hash_effect, &ret->effects, NULL);
     return r;
 }
 

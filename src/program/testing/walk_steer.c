@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* walk_steer.c - leads a walk to transitions that it has not taken yet.
+/* walk_steer.c - leads a walk to transitions that it has not taken.
  *
  * Aimed walks and walks by chance take turns:
  *
- *     by chance ---- at least as long as the aimed one was ----> aimed at one way that was
+ *     by chance ---- at least as long as the aimed one was ----> aimed at one transition that was
  *         ^                                                      not taken: the least tried,
  *         +---- it was taken, cannot come, or took too long ---- of those the nearest
  *
- * An aimed walk makes no step by chance, so what depth costs grows with it, not by its powers.
- * `distance` has, by state, what it costs to get to what is aimed at; FAR: it cannot be reached. A
- * way costs one, and one more for each time that it was wanted in vain since it was taken, as
- * guards and effects are not ours to command. A way that TRIES walks have aimed at is aimed at no
- * more.
+ * An aimed walk makes no random step, so its cost grows linearly with depth, not exponentially.
+ * `distance` has, by state, the cost of reaching the aim; FAR: unreachable. A transition costs one,
+ * and one more for each time that it was wanted in vain since it was taken, as guards and effects
+ * answer at random. A transition that TRIES walks have aimed at is no longer an aim.
  *
- * All of it belongs to one walk, so that a seed gives the same run whatever was walked before. */
+ * All of it belongs to one walk, so that a seed gives the same run whatever ran before. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "testing/transition_index.h"
 #include "testing/walk_internal.h"
 
 #define FAR   UINT32_MAX
 #define TRIES 100
-/* A machine with more ways is walked by chance alone. */
-#define WAYS_MAX 65536
+/* A machine with more transitions is walked by chance alone. */
+#define TRANSITIONS_MAX 65536
 /* The least steps by chance between two aimed walks. */
 #define PAUSE 8
 
@@ -34,15 +34,15 @@ int walk_steer_open(struct walk *walk)
     const struct det_allocator *allocator = walk->options->allocator;
     struct walk_steer *steer = &walk->steer;
 
-    steer->count = cli_ways_count(walk->machine);
-    if (steer->count > WAYS_MAX) {
+    steer->count = cli_transitions_count(walk->machine);
+    if (steer->count > TRANSITIONS_MAX) {
         steer->count = 0;
         return 0;
     }
-    steer->ways = DET_NEW_ARRAY(allocator, steer->count, struct walk_way);
+    steer->transitions = DET_NEW_ARRAY(allocator, steer->count, struct walk_transition);
     steer->distance = DET_NEW_ARRAY(allocator, walk->machine->state_count, uint32_t);
-    steer->order = cli_ways_in_order(walk->machine, allocator);
-    return steer->ways && steer->distance && steer->order ? 0 : DET_ERR_NO_MEMORY;
+    steer->order = cli_transitions_in_order(walk->machine, allocator);
+    return steer->transitions && steer->distance && steer->order ? 0 : DET_ERR_NO_MEMORY;
 }
 
 void walk_steer_close(struct walk *walk)
@@ -50,10 +50,10 @@ void walk_steer_close(struct walk *walk)
     const struct det_allocator *allocator = walk->options->allocator;
     struct walk_steer *steer = &walk->steer;
 
-    DET_DELETE_ARRAY(allocator, steer->ways, steer->count);
+    DET_DELETE_ARRAY(allocator, steer->transitions, steer->count);
     DET_DELETE_ARRAY(allocator, steer->distance, walk->machine->state_count);
     if (steer->order)
-        cli_ways_free(walk->machine, allocator, steer->order);
+        cli_transitions_free(walk->machine, allocator, steer->order);
     *steer = (struct walk_steer){ 0 };
 }
 
@@ -69,40 +69,42 @@ static void end_aimed_walk(struct walk *walk)
     steer->next = walk->result->steps + (steer->spent > pause ? steer->spent : pause);
 }
 
-void walk_steer_note(struct walk *walk, const struct det_note *note, size_t way)
+void walk_steer_note(struct walk *walk, const struct det_note *note, size_t edge)
 {
     struct walk_steer *steer = &walk->steer;
 
-    if (way >= steer->count || note->event == UINT16_MAX || note->outcome > DET_OUTCOME_STOP)
+    det_assert(steer->count == 0 || edge < steer->count);
+    if (edge >= steer->count || note->event == UINT16_MAX || note->outcome > DET_OUTCOME_STOP)
         return;
-    if (way == steer->aim)
+    if (edge == steer->aim)
         end_aimed_walk(walk);
-    steer->ways[way] = (struct walk_way){ .is_taken = true };
+    steer->transitions[edge] = (struct walk_transition){ .is_taken = true };
 }
 
 static bool is_wanted(const struct walk_steer *steer, size_t number)
 {
-    const struct walk_way *way = &steer->ways[number];
+    const struct walk_transition *edge = &steer->transitions[number];
 
     if (steer->aim < steer->count)
         return number == steer->aim;
-    return !way->is_taken && way->vain < TRIES;
+    return !edge->is_taken && edge->vain < TRIES;
 }
 
-/* What it costs to get to what is aimed at, by this way. */
+/* Cost of reaching the aim by this transition. */
 static uint32_t distance_by(const struct walk *walk, size_t number)
 {
-    const struct det_transition *transition = cli_way_at(walk->machine, number).transition;
+    const struct det_transition *transition = cli_transition_at(walk->machine, number).transition;
     const struct walk_steer *steer = &walk->steer;
 
     if (transition->outcome == DET_OUTCOME_UNHANDLED)
         return FAR;
     if (is_wanted(steer, number))
-        return steer->aim < steer->count ? 0
-                                         : steer->ways[number].vain * walk->machine->state_count;
+        return steer->aim < steer->count
+                   ? 0
+                   : steer->transitions[number].vain * walk->machine->state_count;
     if (transition->outcome != DET_OUTCOME_GOTO || steer->distance[transition->to] == FAR)
         return FAR;
-    return steer->distance[transition->to] + 1 + steer->ways[number].vain;
+    return steer->distance[transition->to] + 1 + steer->transitions[number].vain;
 }
 
 static bool improve_path(struct walk *walk)
@@ -111,7 +113,7 @@ static bool improve_path(struct walk *walk)
     bool is_better = false;
 
     for (size_t i = 0; i < steer->count; i++) {
-        unsigned state = cli_way_at(walk->machine, i).state;
+        unsigned state = cli_transition_at(walk->machine, i).state;
         uint32_t distance = distance_by(walk, i);
 
         if (distance < steer->distance[state]) {
@@ -131,7 +133,7 @@ static void measure_distances(struct walk *walk, size_t aim)
         ;
 }
 
-/* Where the ways of the state begin in `order`: by halves, as it is sorted by state. */
+/* Binary search of the first transition of the state in `order`, which is sorted by state. */
 static size_t first_of(const struct walk *walk, unsigned state)
 {
     size_t low = 0, high = walk->steer.count;
@@ -139,7 +141,7 @@ static size_t first_of(const struct walk *walk, unsigned state)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (cli_way_at(walk->machine, walk->steer.order[middle]).state < state)
+        if (cli_transition_at(walk->machine, walk->steer.order[middle]).state < state)
             low = middle + 1;
         else
             high = middle;
@@ -154,15 +156,15 @@ unsigned walk_steer_product(struct walk *walk, const uint16_t *events, size_t co
     unsigned best = events[0];
 
     for (size_t i = first_of(walk, walk->model.state); i < steer->count; i++) {
-        struct cli_way way = cli_way_at(walk->machine, steer->order[i]);
+        struct cli_transition edge = cli_transition_at(walk->machine, steer->order[i]);
         uint32_t distance = distance_by(walk, steer->order[i]);
 
-        if (way.state != walk->model.state)
+        if (edge.state != walk->model.state)
             break;
         for (size_t k = 0; k < count && distance < nearest; k++) {
-            if (events[k] == way.event) {
+            if (events[k] == edge.event) {
                 nearest = distance;
-                best = way.event;
+                best = edge.event;
             }
         }
     }
@@ -171,24 +173,26 @@ unsigned walk_steer_product(struct walk *walk, const uint16_t *events, size_t co
 
 static void count_vain(struct walk *walk, size_t number)
 {
-    struct walk_way *way = &walk->steer.ways[number];
+    struct walk_transition *edge = &walk->steer.transitions[number];
 
-    if (way->vain < TRIES)
-        way->vain++;
+    det_assert(number < walk->steer.count);
+    if (edge->vain < TRIES)
+        edge->vain++;
 }
 
-/* Whether a timer or an effect is pending: else an event of one cannot come. */
+/* Returns true if a timer or an effect is pending; otherwise their events cannot come. */
 static bool may_wait(struct walk *walk)
 {
     struct walk_view view;
 
-    return walk_look(walk, &view, walk->after) == 0 &&
+    return walk_observe(walk, &view, walk->after) == 0 &&
            (view.timers != 0 || view.instance.effects_pending > 0);
 }
 
-/* The way of the state that leads on, or `count`: none does. Without `waits` it is none of an
- * effect or a timer; if that would have been nearer, it was wanted in vain. */
-static size_t choose_way(struct walk *walk, unsigned state, bool waits)
+/* Returns the transition of the state that leads to the aim, or `count`: none. Without `waits` it
+ * skips transitions of effects and timers; if such a transition would have been nearer, counts it
+ * as wanted in vain. */
+static size_t choose_transition(struct walk *walk, unsigned state, bool waits)
 {
     const struct det_machine *machine = walk->machine;
     const struct walk_steer *steer = &walk->steer;
@@ -197,12 +201,12 @@ static size_t choose_way(struct walk *walk, unsigned state, bool waits)
 
     for (size_t i = first_of(walk, state); i < steer->count; i++) {
         size_t number = steer->order[i];
-        struct cli_way way = cli_way_at(machine, number);
+        struct cli_transition edge = cli_transition_at(machine, number);
         uint32_t distance = distance_by(walk, number);
 
-        if (way.state != state)
+        if (edge.state != state)
             break;
-        if (machine->events[way.event].is_internal && !waits) {
+        if (machine->events[edge.event].is_internal && !waits) {
             idle = distance < nearest_idle ? number : idle;
             nearest_idle = distance < nearest_idle ? distance : nearest_idle;
         } else if (distance < nearest) {
@@ -215,14 +219,17 @@ static size_t choose_way(struct walk *walk, unsigned state, bool waits)
     return best;
 }
 
-/* The end of the shortest path: each of its ways leads to a state that is less far. */
+/* Returns the end of the shortest path: each of its transitions leads to a nearer state. */
 static size_t find_aim(struct walk *walk, unsigned state)
 {
-    size_t way = choose_way(walk, state, true);
+    size_t edge = choose_transition(walk, state, true);
 
-    while (!is_wanted(&walk->steer, way))
-        way = choose_way(walk, cli_way_at(walk->machine, way).transition->to, true);
-    return way;
+    det_assert(edge < walk->steer.count);
+    while (!is_wanted(&walk->steer, edge)) {
+        edge = choose_transition(walk, cli_transition_at(walk->machine, edge).transition->to, true);
+        det_assert(edge < walk->steer.count);
+    }
+    return edge;
 }
 
 static bool begin_aimed_walk(struct walk *walk)
@@ -245,11 +252,11 @@ static bool begin_aimed_walk(struct walk *walk)
     return true;
 }
 
-/* It is here and waits for what is not pending, or no path is left to it. */
+/* Returns true if its event is not pending, or no path leads to it. */
 static bool cannot_come(const struct walk *walk, bool waits)
 {
     const struct walk_steer *steer = &walk->steer;
-    struct cli_way aim = cli_way_at(walk->machine, steer->aim);
+    struct cli_transition aim = cli_transition_at(walk->machine, steer->aim);
 
     if (aim.state == walk->model.state)
         return walk->machine->events[aim.event].is_internal && !waits;
@@ -263,20 +270,20 @@ enum walk_aim walk_steer_aim(struct walk *walk, unsigned *ret_event)
     struct walk_steer *steer = &walk->steer;
     uint64_t patience = 4 * (uint64_t)machine->state_count + 64;
     bool waits;
-    size_t way;
+    size_t edge;
 
     if (steer->count == 0 || (!steer->is_aimed && !begin_aimed_walk(walk)))
         return WALK_AIM_NONE;
     waits = may_wait(walk);
-    way = choose_way(walk, walk->model.state, waits);
+    edge = choose_transition(walk, walk->model.state, waits);
     if (++steer->spent > patience || cannot_come(walk, waits)) {
         end_aimed_walk(walk);
         return WALK_AIM_NONE;
     }
-    if (way == steer->count)
+    if (edge == steer->count)
         return WALK_AIM_RESTART;
-    if (way != steer->aim)
-        count_vain(walk, way);
-    *ret_event = cli_way_at(machine, way).event;
+    if (edge != steer->aim)
+        count_vain(walk, edge);
+    *ret_event = cli_transition_at(machine, edge).event;
     return machine->events[*ret_event].is_internal ? WALK_AIM_WAIT : WALK_AIM_SEND;
 }

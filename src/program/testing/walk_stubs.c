@@ -8,12 +8,13 @@
 #include <detent/tool/machine.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "os/os.h"
 #include "testing/random_record.h"
 #include "testing/walk_internal.h"
 
 /* Chances in millionths. */
-#define GUARD_SAYS_NO  200000
+#define GUARD_REFUSES  200000
 #define HOOK_FAILS     100000
 #define EFFECT_FAILS   200000
 #define EFFECT_IS_MUTE 150000
@@ -28,8 +29,9 @@ static bool answer_guard(void *context, unsigned index, const void *data, const 
 
     (void)data;
     (void)event;
+    det_assert(index < CLI_STUBS_MAX && walk->answered_at[index] <= walk->decisions);
     if (walk->answered_at[index] != walk->decisions)
-        walk->answers[index] = !det_sim_chance(walk->stage.sim, GUARD_SAYS_NO);
+        walk->answers[index] = !det_sim_chance(walk->stage.sim, GUARD_REFUSES);
     walk->answered_at[index] = walk->decisions;
     return walk->answers[index];
 }

@@ -8,19 +8,20 @@
 
 #include "inspect/store_url.h"
 
-/* How often an instance is loaded again to match its events. */
+/* Attempts to load an instance that matches its events. */
 #define WHOLE_TRIES 5
 
-struct whole {
+struct history_visit {
     const struct det_store_loaded *loaded;
-    uint64_t first;    /* where they must begin; 0: anywhere */
-    bool allows_holes; /* and the visitor sees them */
+    uint64_t first;    /* required sequence of the first event; 0: any */
+    bool allows_holes; /* the visitor handles them */
     int (*visit)(void *context, const struct det_store_event *row);
     void *context;
 };
 
 /* Like `events` of the store; returns DET_ERR_BUSY if events are missing: if other processes have
  * deleted them, load the instance again. */
-DET_MUST_CHECK int whole_events(const struct cli_store *store, const struct whole *whole);
+DET_MUST_CHECK int complete_events(
+    const struct cli_store *store, const struct history_visit *history_visit);
 
 #endif

@@ -38,11 +38,11 @@ static void close_shop(struct shop *shop, struct instance *instance)
 
 static int walk(const struct shop *shop, const struct instance *instance, struct seen *seen)
 {
-    const struct whole whole = {
+    const struct history_visit history_visit = {
         .loaded = &instance->loaded, .first = seen->first, .visit = see, .context = seen
     };
 
-    return whole_events(&shop->store, &whole);
+    return complete_events(&shop->store, &history_visit);
 }
 
 static void events_that_came_later_are_not_shown(void **state)
@@ -83,7 +83,7 @@ static void a_hole_is_found_wherever_it_is(void **state)
     close_shop(&shop, &instance);
 }
 
-static void none_is_missing_where_none_is_kept_but_newer_ones_are_not_its(void **state)
+static void history_without_events_is_complete_until_newer_ones_exist(void **state)
 {
     struct seen seen = { 0 };
     struct instance instance;
@@ -99,7 +99,7 @@ static void none_is_missing_where_none_is_kept_but_newer_ones_are_not_its(void *
     close_shop(&shop, &instance);
 }
 
-static void holes_may_be_shown(void **state)
+static void gaps_in_a_history_may_be_allowed(void **state)
 {
     struct seen seen = { 0 };
     struct instance instance;
@@ -109,9 +109,9 @@ static void holes_may_be_shown(void **state)
     open_shop(&shop, &instance);
     race_hole(1, 5, 15);
     assert_int_equal(
-        whole_events(
+        complete_events(
             &shop.store,
-            &(struct whole){
+            &(struct history_visit){
                 .loaded = &instance.loaded, .allows_holes = true, .visit = see, .context = &seen }),
         0);
     assert_true(seen.count == 11 && seen.last == 20);
@@ -123,8 +123,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_that_came_later_are_not_shown),
         cmocka_unit_test(a_hole_is_found_wherever_it_is),
-        cmocka_unit_test(none_is_missing_where_none_is_kept_but_newer_ones_are_not_its),
-        cmocka_unit_test(holes_may_be_shown),
+        cmocka_unit_test(history_without_events_is_complete_until_newer_ones_exist),
+        cmocka_unit_test(gaps_in_a_history_may_be_allowed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "terminal/input.h"
@@ -34,8 +35,9 @@ static int add_rename(
     struct det_rename *rename = &evolve->renames[evolve->rename_count];
     size_t first = equals ? (size_t)(equals - text) : 0;
 
+    det_assert(kind < DET_COMPARE_KINDS);
     if (first == 0 || first + 1 == length) {
-        cli_complain(
+        cli_report_error(
             evolve->cli, "%s takes pairs such as paid=settled,sent=shipped, not '%.*s'",
             option_names[kind], (int)length, text);
         return CLI_USAGE;
@@ -67,6 +69,7 @@ static int read_renames(struct evolve *evolve, const char *const *values)
             at = at[length] ? at + length + 1 : NULL;
         }
     }
+    det_assert(code == CLI_OK ? evolve->rename_count == count : evolve->rename_count < count);
     return code;
 }
 
@@ -88,13 +91,13 @@ static int read_stored(struct evolve *evolve, const char *name)
     while (found && strcmp(found->name, name) != 0)
         found = found->next;
     if (!found || !found->is_stored) {
-        cli_complain(
+        cli_report_error(
             evolve->cli, "%s has no machine '%s'; 'detent list' shows all", evolve->store.url,
             name);
         return CLI_NOT_FOUND;
     }
     if (!found->text) {
-        cli_complain(
+        cli_report_error(
             evolve->cli, "%s does not keep the definition of '%s'", evolve->store.url, name);
         return CLI_NOT_FOUND;
     }
@@ -103,7 +106,7 @@ static int read_stored(struct evolve *evolve, const char *name)
     evolve->stored = det_spec_machine(evolve->stored_spec);
     if (evolve->stored)
         return CLI_OK;
-    cli_complain(
+    cli_report_error(
         evolve->cli, "the definition of '%s' in %s cannot be read by this program", name,
         evolve->store.url);
     return CLI_FAILURE;
@@ -115,53 +118,54 @@ static int serve_stored(struct evolve *evolve)
     int r;
 
     r = evolve->store.ops->serve(evolve->store.store, evolve->stored, &error);
-    return r < 0 ? cli_store_complain(&evolve->store, r, &error) : CLI_OK;
+    return r < 0 ? cli_report_store_error(&evolve->store, r, &error) : CLI_OK;
 }
 
-static int open_store(struct evolve *evolve, const struct evolve_wish *wish)
+static int open_store(struct evolve *evolve, const struct evolve_request *request)
 {
-    const struct store_wish of_store = { .url = wish->url,
-                                         .is_writing = wish->is_writing,
-                                         .is_alone = true };
+    const struct store_request of_store = { .url = request->url,
+                                            .is_writing = request->is_writing,
+                                            .is_alone = true };
     int code = cli_store_open(evolve->cli, &of_store, &evolve->store);
 
     evolve->has_store = true;
     if (code == CLI_OK)
-        code = read_stored(evolve, wish->machine ? wish->machine : evolve->new->name);
-    /* Who changes names must be the only one; counting needs it served. */
-    return code == CLI_OK && !wish->is_writing ? serve_stored(evolve) : code;
+        code = read_stored(evolve, request->machine ? request->machine : evolve->new->name);
+    /* A writer of names must be alone; counting needs the machine served. */
+    return code == CLI_OK && !request->is_writing ? serve_stored(evolve) : code;
 }
 
-static int check_names(const struct evolve *evolve, const struct evolve_wish *wish)
+static int check_names(const struct evolve *evolve, const struct evolve_request *request)
 {
-    if (wish->machine || strcmp(evolve->old->name, evolve->new->name) == 0)
+    if (request->machine || strcmp(evolve->old->name, evolve->new->name) == 0)
         return CLI_OK;
-    cli_complain(
-        evolve->cli, "%s is not a definition of '%s', but of '%s'", wish->new_path,
+    cli_report_error(
+        evolve->cli, "%s is not a definition of '%s', but of '%s'", request->new_path,
         evolve->old->name, evolve->new->name);
     return CLI_USAGE;
 }
 
-int evolve_open(struct cli *cli, const struct evolve_wish *wish, struct evolve *evolve)
+int evolve_open(struct cli *cli, const struct evolve_request *request, struct evolve *evolve)
 {
     int code;
 
+    det_assert(request->old_path || request->needs_store || request->url);
     memset(evolve, 0, sizeof *evolve);
     evolve->cli = cli;
     det_arena_init(&evolve->arena, cli->allocator);
-    code = read_renames(evolve, wish->renames);
+    code = read_renames(evolve, request->renames);
     if (code == CLI_OK)
-        code = cli_machine_load(cli, wish->new_path, &evolve->new_spec);
+        code = cli_machine_load(cli, request->new_path, &evolve->new_spec);
     if (code == CLI_OK)
         evolve->new = det_spec_machine(evolve->new_spec);
-    if (code == CLI_OK && wish->old_path)
-        code = cli_machine_load(cli, wish->old_path, &evolve->old_spec);
-    if (code == CLI_OK && (wish->needs_store || wish->url))
-        code = open_store(evolve, wish);
+    if (code == CLI_OK && request->old_path)
+        code = cli_machine_load(cli, request->old_path, &evolve->old_spec);
+    if (code == CLI_OK && (request->needs_store || request->url))
+        code = open_store(evolve, request);
     if (code != CLI_OK)
         return code;
     evolve->old = evolve->old_spec ? det_spec_machine(evolve->old_spec) : evolve->stored;
-    return check_names(evolve, wish);
+    return check_names(evolve, request);
 }
 
 void evolve_close(struct evolve *evolve)
@@ -233,6 +237,7 @@ static int count_hazards(struct evolve *evolve)
         hazard->count = evolve_count_of(evolve, hazard->it.kind, hazard->it.name, &hazard->stopped);
         evolve->stranded += hazard->count > 0;
     }
+    det_assert(evolve->stranded <= evolve->hazard_count);
     return code;
 }
 
@@ -252,11 +257,12 @@ int evolve_compare(struct evolve *evolve)
     struct det_error error;
     int r;
 
+    det_assert(evolve->change_count == 0 && evolve->hazard_count == 0);
     r = det_compare_machines(&compare, &error);
     if (r == DET_ERR_NO_MEMORY || gathering.has_failed)
         return cli_no_memory(evolve->cli);
     if (r < 0) {
-        cli_complain(evolve->cli, "%s", error.text);
+        cli_report_error(evolve->cli, "%s", error.text);
         return CLI_USAGE;
     }
     return count_hazards(evolve);

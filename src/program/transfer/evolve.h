@@ -31,6 +31,10 @@
         "rename-timer", 0, "A=B,...", NULL, "timers that have another name now" \
     }
 
+/* The first options of diff, migrate and replay. */
+#define EVOLVE_OPTIONS \
+    EVOLVE_OPTION_STATES, EVOLVE_OPTION_EVENTS, EVOLVE_OPTION_EFFECTS, EVOLVE_OPTION_TIMERS
+
 struct evolve_change {
     struct evolve_change *next;
     struct det_change it;
@@ -66,34 +70,34 @@ struct evolve {
     struct evolve_change *changes;
     struct evolve_hazard *hazards;
     size_t change_count, hazard_count;
-    uint64_t stranded; /* hazards that something stored meets; all of them without a store */
+    uint64_t stranded; /* hazards that affect stored data; all of them without a store */
     struct evolve_counts counts;
 };
 
-struct evolve_wish {
+struct evolve_request {
     const char *old_path; /* NULL: of the store */
     const char *new_path;
     const char *machine; /* in the store, where it has another name; NULL: the same */
     const char *url;
-    bool needs_store; /* else only when there is a URL */
+    bool needs_store; /* otherwise only if there is a URL */
     bool is_writing;
     const char *const *renames; /* four values of options, by enum det_name_kind */
 };
 
-/* Reads and opens all that is wished for. Complains, and returns an exit code. Close it in either
- * case. */
+/* Reads and opens everything requested. Reports errors, and returns an exit code. Close it in
+ * either case. */
 DET_MUST_CHECK int evolve_open(
-    struct cli *cli, const struct evolve_wish *wish, struct evolve *evolve);
+    struct cli *cli, const struct evolve_request *request, struct evolve *evolve);
 void evolve_close(struct evolve *evolve);
 
-/* The new name of an old one; the same where it was not renamed. */
+/* Returns the new name of an old one; the same if it was not renamed. */
 const char *evolve_rename(const struct evolve *evolve, enum det_name_kind kind, const char *name);
 
-/* Finds changes and hazards, and counts what the store has of them. */
+/* Finds changes and hazards, and counts their uses in the store. */
 DET_MUST_CHECK int evolve_compare(struct evolve *evolve);
-/* Counts what the store has. */
+/* Counts the uses of names in the store. */
 DET_MUST_CHECK int evolve_count(struct evolve *evolve);
-/* How many things of the store have this name; `ret_stopped` is of a state. */
+/* Number of uses of this name in the store; `ret_stopped` is set for a state. */
 uint64_t evolve_count_of(
     const struct evolve *evolve, enum det_hazard_kind kind, const char *name,
     uint64_t *ret_stopped);

@@ -6,6 +6,7 @@
 #include <detent/tool/machine.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "transfer/evolve.h"
@@ -27,6 +28,7 @@ static int take_row(void *context, const struct det_store_listed *row)
 
     if (!id)
         return DET_ERR_NO_MEMORY;
+    det_assert(page->count < PAGE);
     page->rows[page->count] = *row;
     page->rows[page->count++].id = id;
     return 0;
@@ -53,7 +55,8 @@ static int walk_pages(struct evolve *evolve, struct page *page, evolve_each_fn *
         page->count = 0;
         det_arena_init(&page->arena, evolve->cli->allocator);
         r = ops->list(evolve->store.store, evolve->stored, &query, take_row, page);
-        code = r < 0 ? cli_store_complain(&evolve->store, r, NULL) : visit_page(evolve, page, each);
+        code = r < 0 ? cli_report_store_error(&evolve->store, r, NULL)
+                     : visit_page(evolve, page, each);
         if (page->count > 0)
             (void)det_text_copy(last, sizeof last, page->rows[page->count - 1].id);
         det_arena_deinit(&page->arena);
@@ -101,7 +104,7 @@ static int count_deferred(void *context, const struct det_store_deferred *row)
     return 0;
 }
 
-/* Only what is pending needs a look into the instance. */
+/* Counts pending work, for which the instance must be loaded. */
 static int count_pending(struct evolve *evolve, const char *id)
 {
     const struct det_store_rows rows = { &evolve->counts, count_timer, count_effect,
@@ -118,14 +121,14 @@ static int count_pending(struct evolve *evolve, const char *id)
     if (r == 0)
         store->ops->release(store->store, loaded.instance);
     det_free(allocator, loaded.data, size);
-    /* It has gone in between. */
+    /* It was removed meanwhile. */
     if (r == 0 || r == DET_ERR_NOT_FOUND)
         return CLI_OK;
-    cli_complain(evolve->cli, "%s %s: %s", evolve->stored->name, id, det_error_text(r));
+    cli_report_error(evolve->cli, "%s %s: %s", evolve->stored->name, id, det_error_text(r));
     return cli_store_exit(r);
 }
 
-/* Whether more than states is asked for. */
+/* Returns true if more than states must be counted. */
 static bool needs_pending(const struct evolve *evolve)
 {
     for (const struct evolve_hazard *hazard = evolve->hazards; hazard; hazard = hazard->next) {
@@ -143,6 +146,7 @@ static int count_instance(struct evolve *evolve, const struct det_store_listed *
 {
     struct evolve_counts *counts = &evolve->counts;
 
+    det_assert(row->state < evolve->stored->state_count);
     if (row->is_stopped) {
         counts->stopped++;
         counts->stopped_in_state[row->state]++;
@@ -164,6 +168,7 @@ int evolve_count(struct evolve *evolve)
     struct evolve_counts *counts = &evolve->counts;
     int code;
 
+    det_assert(evolve->has_store && !counts->in_state);
     counts->in_state = make_counts(evolve, evolve->stored->state_count);
     counts->stopped_in_state = make_counts(evolve, evolve->stored->state_count);
     counts->of_event = make_counts(evolve, evolve->stored->event_count);

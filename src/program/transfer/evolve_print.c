@@ -4,6 +4,7 @@
 /* evolve_print.c - changes and hazards, as people and programs read them. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "transfer/evolve.h"
 #include "json/writer.h"
 
@@ -31,6 +32,7 @@ static void print_change(struct evolve *evolve, const struct det_change *change)
         [DET_CHANGE_RENAMED] = { '>', CLI_BLUE },
     };
 
+    det_assert(change->kind < sizeof looks / sizeof *looks);
     cli_print_in(evolve->cli, looks[change->kind].style, "%c ", looks[change->kind].mark);
     cli_print(evolve->cli, "%s\n", change->text);
 }
@@ -84,6 +86,8 @@ static void print_count(struct evolve *evolve, const struct evolve_hazard *hazar
     };
     struct cli *cli = evolve->cli;
 
+    det_assert(hazard->it.kind < sizeof many / sizeof *many);
+    det_assert(hazard->stopped == 0 || hazard->it.kind == DET_HAZARD_STATE);
     if (hazard->count == 0)
         cli_print_in(cli, CLI_FAINT, "; 0 %s", many[hazard->it.kind]);
     else
@@ -132,7 +136,7 @@ static void print_hazard_object(struct evolve *evolve, const struct evolve_hazar
     det_json_writer_deinit(&json);
 }
 
-/* The one change of a kind to this subject; NULL: there is none, or there are several. */
+/* Returns the only change of a kind to this subject; NULL: none, or several. */
 static const struct det_change *only_change(
     const struct evolve *evolve, enum det_change_kind kind, const char *subject)
 {
@@ -148,7 +152,7 @@ static const struct det_change *only_change(
     return found;
 }
 
-/* Where one thing went and one came, it was probably renamed. */
+/* One removed and one added thing were probably renamed. */
 static void print_hints(struct evolve *evolve)
 {
     static const char *const subjects[] = { "state", "event", "effect", "timer" };
@@ -158,13 +162,13 @@ static void print_hints(struct evolve *evolve)
         const struct det_change *come = only_change(evolve, DET_CHANGE_ADDED, subjects[i]);
 
         if (gone && come)
-            cli_say(
+            cli_print_error(
                 evolve->cli, "hint: if %s is now called %s, add --rename-%s %s=%s\n", gone->name,
                 come->name, subjects[i], gone->name, come->name);
     }
 }
 
-/* Whether one of them is shown: those that meet nobody are for programs only. */
+/* Returns true if one is shown: hazards without stored data are for programs only. */
 static bool has_shown(const struct evolve *evolve)
 {
     for (const struct evolve_hazard *hazard = evolve->hazards; hazard; hazard = hazard->next) {
@@ -179,8 +183,8 @@ void evolve_print_hazards(struct evolve *evolve)
     if (!evolve->cli->is_json && has_shown(evolve))
         cli_print_in(
             evolve->cli, CLI_BOLD, "%s\n",
-            evolve->has_store ? "What has no place in the new definition:"
-                              : "What instances of the old definition could meet:");
+            evolve->has_store ? "Missing from the new definition:"
+                              : "Possible problems of instances of the old definition:");
     for (const struct evolve_hazard *hazard = evolve->hazards; hazard; hazard = hazard->next) {
         if (evolve->cli->is_json)
             print_hazard_object(evolve, hazard);

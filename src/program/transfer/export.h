@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* export.h - what the files that write an export share: export_store.c, which has the machines and
- * their instances, export_jobs.c and export_documents.c. */
+/* export.h - shared by the files that write an export: export_store.c for machines and their
+ * instances, export_jobs.c and export_documents.c. */
 #ifndef DET_TRANSFER_EXPORT_H
 #define DET_TRANSFER_EXPORT_H
 
 #include "inspect/stored_instance.h"
 #include "transfer/hash_chain.h"
 
-/* The format that is written, docs/formats/export.md; older ones are read too. */
+/* Version of the written format, docs/formats/export.md; older ones are read too. */
 #define EXPORT_FORMAT 6
 
 struct exporter {
@@ -20,13 +20,13 @@ struct exporter {
     const struct det_machine *machine;
     struct instance *instance;
     uint64_t lines, instances, events, jobs, schedules, documents;
-    uint64_t damaged; /* instances that are left out */
-    uint64_t total;   /* instances, for who looks on; 0: nobody does */
-    uint64_t first;   /* the sequence of the first event that is kept; 0: none */
-    uint64_t moves;   /* how many of those that are kept changed the state */
+    uint64_t damaged; /* skipped instances */
+    uint64_t total;   /* instances, for the progress bar; 0: not counted */
+    uint64_t first;   /* sequence of the first stored event; 0: none */
+    uint64_t moves;   /* number of stored events that changed the state */
 };
 
-/* A line: opens the object of that kind; and seals it and writes it, with an exit code. */
+/* Opens the object of a line; seals and writes it, returning an exit code. */
 void export_begin(struct exporter *exporter, const char *kind);
 DET_MUST_CHECK int export_end(struct exporter *exporter);
 

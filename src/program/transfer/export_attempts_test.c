@@ -27,8 +27,8 @@ static int send_again(
                 event + machine->events[kind].payload_offset, NULL),
             0);
     r = det_runtime_send(
-        shop->runtime, machine, "o-1", event,
-        &(struct det_send_options){ .event_id = event_id, .error = reterr }, ret);
+        shop->runtime, machine, "o-1", event, &(struct det_send_options){ .event_id = event_id },
+        ret, reterr);
     free(event);
     return r;
 }

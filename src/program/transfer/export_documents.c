@@ -42,5 +42,5 @@ int export_documents(struct exporter *exporter)
         exporter->store->store, NULL, write_document, &writing, &writing.position);
     if (r == DET_ERR_UNSUPPORTED)
         return CLI_OK;
-    return r < 0 ? cli_store_complain(exporter->store, r, NULL) : writing.code;
+    return r < 0 ? cli_report_store_error(exporter->store, r, NULL) : writing.code;
 }

@@ -64,23 +64,23 @@ static void documents_go_through_an_export(void **state)
     save(&shop, "c", DET_DOCUMENT_SPEC, NULL);
     assert_int_equal(store_export(&shop.store, path), CLI_OK);
     assert_string_equal(
-        shop_said(&shop), "0 instances and 0 events exported\n3 documents exported\n");
+        shop_printed(&shop), "0 instances and 0 events exported\n3 documents exported\n");
     read_copy(&shop, &before);
     shop_open_with(&target, NULL);
     shop_advance(&target, DET_DAY);
     assert_int_equal(store_import(&target.store, path), CLI_OK);
     assert_string_equal(
-        shop_said(&target), "0 instances and 0 events imported\n3 documents imported\n");
+        shop_printed(&target), "0 instances and 0 events imported\n3 documents imported\n");
     read_copy(&target, &after);
     assert_string_equal(before.text, after.text);
-    /* Who followed the old store goes on with the new one. */
+    /* A reader of the old store continues with the new one. */
     assert_int_equal(before.position.latest, 6);
     assert_int_equal(after.position.oldest, 7);
     assert_int_equal(after.position.latest, 9);
     assert_int_equal(store_import(&target.store, path), CLI_OK);
     assert_string_equal(
-        shop_said(&target), "0 instances and 0 events imported\n0 documents imported\n"
-                            "3 documents were there already\n");
+        shop_printed(&target), "0 instances and 0 events imported\n0 documents imported\n"
+                               "3 documents already existed\n");
     shop_close(&target);
     shop_close(&shop);
 }

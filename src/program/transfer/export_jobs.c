@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* export_jobs.c - the jobs and schedules of a store as lines of its export, without claims. */
+#include "base/assert.h"
 #include "transfer/export.h"
 
 #include "base/memory.h"
@@ -51,6 +52,7 @@ static int write_job(void *context, const struct det_job_row *row)
 
     if (row->is_damaged)
         return DET_ERR_CORRUPT;
+    det_assert(page->count < PAGE_SIZE);
     export_begin(exporter, "job");
     det_json_text(json, "queue", row->queue);
     det_json_text(json, "id", row->id);
@@ -104,5 +106,5 @@ int export_jobs(struct exporter *exporter)
     } while (r == 0 && page.count == PAGE_SIZE);
     if (r == 0)
         r = ops->schedules(store, write_schedule, &page);
-    return r < 0 ? cli_store_complain(exporter->store, r, NULL) : page.code;
+    return r < 0 ? cli_report_store_error(exporter->store, r, NULL) : page.code;
 }

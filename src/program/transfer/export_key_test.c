@@ -101,7 +101,7 @@ static void an_effect_keeps_its_key_through_a_second_export(void **state)
     shop_close(&shop);
 }
 
-static void an_effect_that_comes_back_names_no_other_store(void **state)
+static void reimported_effect_keeps_the_key_of_its_store(void **state)
 {
     struct shop shop, middle;
     struct instance instance;
@@ -120,7 +120,7 @@ static void an_effect_that_comes_back_names_no_other_store(void **state)
     open_imported(&middle, "between");
     free(export_text(&middle));
     shop_close(&middle);
-    /* The same store, as it was before it had the order. */
+    /* The store before it had the order. */
     det_test_write_file(place, backup, size);
     free(backup);
     open_imported(&shop, "here");
@@ -137,7 +137,7 @@ int main(void)
         TEST(an_effect_that_has_not_ended_keeps_its_key),
         TEST(a_dead_effect_keeps_its_key_and_has_it_when_it_is_retried),
         TEST(an_effect_keeps_its_key_through_a_second_export),
-        TEST(an_effect_that_comes_back_names_no_other_store),
+        TEST(reimported_effect_keeps_the_key_of_its_store),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

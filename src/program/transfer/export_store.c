@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "store/row.h"
 #include "transfer/complete_history.h"
@@ -16,6 +17,7 @@
 
 void export_begin(struct exporter *exporter, const char *kind)
 {
+    det_assert(exporter->json.text.size == 0 && !exporter->json.needs_comma);
     det_json_open(&exporter->json, NULL, '{');
     det_json_text(&exporter->json, "kind", kind);
 }
@@ -39,6 +41,10 @@ int export_end(struct exporter *exporter)
         (void)fputc('\n', exporter->file);
     }
     exporter->lines++;
+    /* The head and the definitions are lines too. */
+    det_assert(
+        exporter->lines >= exporter->instances + exporter->events + exporter->jobs +
+                               exporter->schedules + exporter->documents);
     clear_line(exporter);
     return r < 0 ? cli_no_memory(exporter->store->cli) : CLI_OK;
 }
@@ -63,7 +69,8 @@ static int write_text(struct exporter *exporter, char *text, size_t capacity)
         det_machine_write(machine, exporter->store->cli->allocator, text, capacity, &error);
 
     if (size < 0)
-        return cli_store_complain(exporter->store, (int)size, &error);
+        return cli_report_store_error(exporter->store, (int)size, &error);
+    det_assert((size_t)size + 1 == capacity);
     export_begin(exporter, "definition");
     det_json_text(&exporter->json, "machine", machine->name);
     det_json_number(&exporter->json, "version", machine->version);
@@ -71,7 +78,7 @@ static int write_text(struct exporter *exporter, char *text, size_t capacity)
     return export_end(exporter);
 }
 
-/* The definition that the data was read by. */
+/* Writes the definition with which the data was read. */
 static int write_definition(struct exporter *exporter)
 {
     const struct det_allocator *allocator = exporter->store->cli->allocator;
@@ -81,7 +88,7 @@ static int write_definition(struct exporter *exporter)
     int code;
 
     if (size < 0)
-        return cli_store_complain(exporter->store, (int)size, &error);
+        return cli_report_store_error(exporter->store, (int)size, &error);
     text = det_alloc(allocator, (size_t)size + 1);
     if (!text)
         return cli_no_memory(exporter->store->cli);
@@ -139,6 +146,7 @@ static void write_effect(struct exporter *exporter, const struct det_store_effec
     const struct det_machine *machine = exporter->machine;
     struct det_json_writer *json = &exporter->json;
 
+    det_assert(row->effect < machine->effect_count);
     det_json_open(json, NULL, '{');
     det_json_text(json, "effect", machine->effects[row->effect].name);
     det_json_number(json, "sequence", row->sequence);
@@ -182,7 +190,7 @@ static void write_pending(struct exporter *exporter)
     det_json_close(json, ']');
 }
 
-/* What it began with, if that and the first event are kept. */
+/* Writes its start, if that and the first event are stored. */
 static int write_start(struct exporter *exporter)
 {
     const struct cli_store *store = exporter->store;
@@ -209,24 +217,13 @@ static int write_start(struct exporter *exporter)
 static int write_head_of(struct exporter *exporter)
 {
     const struct instance *instance = exporter->instance;
-    const struct det_store_head *head = &instance->loaded.head;
     struct det_json_writer *json = &exporter->json;
     int r;
 
     export_begin(exporter, "instance");
     det_json_text(json, "id", instance->id);
     det_json_text(json, "state", instance_state(instance));
-    det_json_bool(json, "stopped", head->is_stopped);
-    det_json_text(json, "reason", instance->loaded.reason[0] ? instance->loaded.reason : NULL);
-    det_json_number(json, "sequence", head->sequence);
-    det_json_number(json, "visit", head->visit);
-    det_json_number(json, "transitions", head->transition_count);
-    det_json_time(json, "started_at", head->started_at);
-    det_json_time(json, "moved_at", head->last_transition_at);
-    det_json_open(json, "history", '[');
-    for (size_t i = 0; i < instance->loaded.history_count; i++)
-        det_json_text(json, NULL, exporter->machine->states[instance->loaded.history[i]].name);
-    det_json_close(json, ']');
+    instance_head_line(json, instance);
     det_json_record(
         json, "data", det_machine_data(exporter->machine), instance->loaded.data, DET_TEXT_REVEAL);
     write_pending(exporter);
@@ -238,7 +235,7 @@ static int write_head_of(struct exporter *exporter)
     return r;
 }
 
-/* What its id was used for, while the store remembers that. */
+/* Writes the request of its id, while the store remembers it. */
 static int write_request(struct exporter *exporter, const struct det_store_event *row)
 {
     const struct det_machine *machine = exporter->machine;
@@ -275,7 +272,7 @@ static int write_event(void *context, const struct det_store_event *row)
     det_json_text(json, "to", machine->states[row->to].name);
     det_json_text(
         json, "event", row->event == UINT16_MAX ? NULL : machine->events[row->event].name);
-    det_json_text(json, "outcome", det_row_outcome_name(row->outcome));
+    det_json_text(json, "outcome", det_outcome_name(row->outcome));
     det_json_number(json, "choice", row->choice);
     det_json_bool(json, "timeout", row->is_timeout);
     det_json_time(json, "at", row->at);
@@ -298,7 +295,7 @@ static int see_first(void *context, const struct det_store_event *row)
     if (!exporter->first)
         exporter->first = row->sequence;
     exporter->moves += row->outcome == DET_OUTCOME_GOTO;
-    /* Where all events are kept, all changes of the state are among them. */
+    /* If all events are stored, all changes of the state are among them. */
     return row->sequence == 1 ? 1 : 0;
 }
 
@@ -306,30 +303,32 @@ static int see_first(void *context, const struct det_store_event *row)
 static int write_all_of(struct exporter *exporter)
 {
     const struct det_store_loaded *loaded = &exporter->instance->loaded;
-    struct whole whole = { .loaded = loaded, .visit = see_first, .context = exporter };
+    struct history_visit history_visit = { .loaded = loaded,
+                                           .visit = see_first,
+                                           .context = exporter };
     int r;
 
     exporter->first = exporter->moves = 0;
-    r = whole_events(exporter->store, &whole);
+    r = complete_events(exporter->store, &history_visit);
     if (exporter->first == 1)
         exporter->moves = loaded->head.transition_count;
     if (r >= 0)
         r = write_head_of(exporter);
     if (r < 0 || !exporter->first)
         return r;
-    whole.first = exporter->first;
-    whole.visit = write_event;
-    return whole_events(exporter->store, &whole);
+    history_visit.first = exporter->first;
+    history_visit.visit = write_event;
+    return complete_events(exporter->store, &history_visit);
 }
 
-/* Where an instance begins, so that it can be written again, or left out. */
+/* The position before an instance, to write it again or to skip it. */
 struct mark {
-    off_t offset; /* -1: what is written cannot be taken back */
+    off_t offset; /* -1: output cannot be withdrawn */
     struct seal seal;
     uint64_t lines, events;
 };
 
-/* What is appended is not where the stream thinks it is: behind what others have written. */
+/* Appended output is not at the position of the stream, but after the output of others. */
 static off_t offset_of(FILE *file)
 {
     int flags = fcntl(fileno(file), F_GETFL);
@@ -340,6 +339,7 @@ static off_t offset_of(FILE *file)
 static bool go_back(struct exporter *exporter, const struct mark *mark)
 {
     clear_line(exporter);
+    det_assert(exporter->lines >= mark->lines && exporter->events >= mark->events);
     if (exporter->lines == mark->lines)
         return true;
     exporter->seal = mark->seal;
@@ -363,34 +363,35 @@ static int write_once(struct exporter *exporter, struct det_machine *machine, co
     return r;
 }
 
-/* What was printed cannot be taken back. */
-static int complain_of_half(const struct exporter *exporter, const char *id, int r)
+/* Printed output cannot be withdrawn. */
+static int report_partial_output(const struct exporter *exporter, const char *id, int r)
 {
-    cli_complain(
+    cli_report_error(
         exporter->store->cli, "%s '%s': %s; export it to a file%s", exporter->machine->name, id,
         r == DET_ERR_BUSY ? "events are missing, since old ones were deleted meanwhile"
-                          : "it is damaged, and a part of it is written already",
+                          : "it is damaged, and a part of it was written",
         r == DET_ERR_BUSY ? ", or again" : ", which leaves it out");
     return CLI_FAILURE;
 }
 
-/* The others are of more use with a word about this one than not at all. */
+/* Reports and skips an unreadable instance; the others are still exported. */
 static int leave_out(struct exporter *exporter, const char *id, int r)
 {
+    det_assert(r == DET_ERR_BUSY || r == DET_ERR_CORRUPT || r == DET_ERR_VERSION);
     exporter->damaged++;
     cli_progress_end(exporter->store->cli);
     if (r == DET_ERR_BUSY)
-        cli_complain(
+        cli_report_error(
             exporter->store->cli,
-            "%s '%s': events are missing, whenever it is read; 'detent store verify' says whether "
+            "%s '%s': events are missing, whenever it is read; 'detent store verify' shows whether "
             "it is damaged",
             exporter->machine->name, id);
     else
-        (void)instance_complain(exporter->store, exporter->machine->name, id, r);
+        (void)instance_report_error(exporter->store, exporter->machine->name, id, r);
     return CLI_OK;
 }
 
-/* What is deleted meanwhile is found out when some of it is written already. */
+/* Deleted events may be noticed after a part was written. */
 static int write_until_whole(struct exporter *exporter, struct det_machine *machine, const char *id)
 {
     const struct mark mark = { offset_of(exporter->file), exporter->seal, exporter->lines,
@@ -402,9 +403,9 @@ static int write_until_whole(struct exporter *exporter, struct det_machine *mach
         if (r == 0)
             exporter->instances++;
         if (r != DET_ERR_BUSY && r != DET_ERR_CORRUPT && r != DET_ERR_VERSION)
-            return r < 0 ? instance_complain(exporter->store, machine->name, id, r) : CLI_OK;
+            return r < 0 ? instance_report_error(exporter->store, machine->name, id, r) : CLI_OK;
         if (!go_back(exporter, &mark))
-            return complain_of_half(exporter, id, r);
+            return report_partial_output(exporter, id, r);
     }
     return leave_out(exporter, id, r);
 }
@@ -465,7 +466,7 @@ static int count_machine(void *context, struct det_machine *machine)
     r = store->ops->list(
         store->store, machine, &(struct det_store_query){ .ids_only = true }, count_row,
         &exporter->total);
-    return r < 0 ? cli_store_complain(exporter->store, r, NULL) : CLI_OK;
+    return r < 0 ? cli_report_store_error(exporter->store, r, NULL) : CLI_OK;
 }
 
 static int write_store(struct exporter *exporter)
@@ -491,7 +492,7 @@ static int write_store(struct exporter *exporter)
     return code;
 }
 
-/* It is on the disk afterwards, so that the store may go. */
+/* Syncs the file, so that the store may be deleted. */
 static int sync_file(const char *path)
 {
     struct det_world *world = det_world_real();
@@ -509,7 +510,7 @@ static int sync_file(const char *path)
     return r < 0 ? r : det_folder_sync(world, folder);
 }
 
-/* A new file that nobody else may read, whatever the umask; NULL: errno. */
+/* A new file that no other user may read, whatever the umask; NULL: errno. */
 static FILE *open_private(const char *path)
 {
     int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -520,7 +521,7 @@ static FILE *open_private(const char *path)
     return file;
 }
 
-/* Nothing that is there is overwritten, and what was broken off does not look whole. */
+/* Overwrites nothing, and removes a partial file. */
 static int write_file(struct exporter *exporter, const char *path)
 {
     struct cli *cli = exporter->store->cli;
@@ -531,14 +532,14 @@ static int write_file(struct exporter *exporter, const char *path)
     if (!exporter->file) {
         code = errno == EEXIST ? CLI_CONFLICT : CLI_FAILURE;
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-        cli_complain(cli, "%s: cannot be made: %s", path, strerror(errno));
+        cli_report_error(cli, "%s: cannot be created: %s", path, strerror(errno));
         return code;
     }
     code = write_store(exporter);
     is_lost = fflush(exporter->file) != 0 || ferror(exporter->file) != 0;
     is_lost = fclose(exporter->file) != 0 || is_lost;
     if (code == CLI_OK && (is_lost || sync_file(path) < 0)) {
-        cli_complain(cli, "%s: cannot be written; is the disk full?", path);
+        cli_report_error(cli, "%s: cannot be written; is the disk full?", path);
         code = CLI_FAILURE;
     }
     if (code != CLI_OK)
@@ -560,18 +561,18 @@ int store_export(struct cli_store *store, const char *path)
     }
     if (code != CLI_OK)
         return code;
-    cli_say(
+    cli_print_error(
         cli, "%llu instance%s and %llu event%s exported\n", STORE_COUNT(exporter.instances),
         STORE_COUNT(exporter.events));
     if (exporter.jobs + exporter.schedules)
-        cli_say(
+        cli_print_error(
             cli, "%llu job%s and %llu schedule%s exported\n", STORE_COUNT(exporter.jobs),
             STORE_COUNT(exporter.schedules));
     if (exporter.documents)
-        cli_say(cli, "%llu document%s exported\n", STORE_COUNT(exporter.documents));
+        cli_print_error(cli, "%llu document%s exported\n", STORE_COUNT(exporter.documents));
     if (!exporter.damaged)
         return CLI_OK;
-    cli_complain(
+    cli_report_error(
         cli, "%llu instance%s left out, since %s; all others are in the export",
         (unsigned long long)exporter.damaged, exporter.damaged == 1 ? " was" : "s were",
         exporter.damaged == 1 ? "it cannot be read" : "they cannot be read");

@@ -32,8 +32,8 @@ static void close_shop(struct shop *shop)
     shop_close(shop);
 }
 
-/* What it says, and how many transitions "long" had had before the first event that is kept. */
-static uint64_t import_into_another(const char *said)
+/* Returns the export, and the number of transitions of "long" before its first stored event. */
+static uint64_t import_into_another(const char *printed)
 {
     struct det_store_snapshot snapshot = { .taken_at = 0 };
     struct instance instance;
@@ -43,7 +43,7 @@ static uint64_t import_into_another(const char *said)
     shop_open_with(&target, NULL);
     shop_advance(&target, DET_DAY);
     assert_int_equal(store_import(&target.store, path), CLI_OK);
-    assert_string_equal(shop_said(&target), said);
+    assert_string_equal(shop_printed(&target), printed);
     assert_int_equal(instance_find(&target.store, "long", &instance), CLI_OK);
     snapshot.loaded.data = data;
     assert_int_equal(
@@ -53,7 +53,7 @@ static uint64_t import_into_another(const char *said)
     return snapshot.loaded.head.transition_count;
 }
 
-static void what_is_deleted_meanwhile_is_not_in_an_export_and_leaves_no_hole(void **state)
+static void events_deleted_during_an_export_leave_no_gap(void **state)
 {
     struct shop shop;
 
@@ -62,12 +62,12 @@ static void what_is_deleted_meanwhile_is_not_in_an_export_and_leaves_no_hole(voi
     /* Each has two walks; those of "long" are the third and the fourth. */
     race_hole(4, 5, 15);
     assert_int_equal(store_export(&shop.store, path), CLI_OK);
-    assert_string_equal(shop_said(&shop), "3 instances and 7 events exported\n");
+    assert_string_equal(shop_printed(&shop), "3 instances and 7 events exported\n");
     assert_int_equal(import_into_another("3 instances and 7 events imported\n"), 8);
     close_shop(&shop);
 }
 
-static void what_is_deleted_behind_all_that_was_seen_leaves_no_end_out(void **state)
+static void export_is_complete_when_all_seen_events_are_deleted(void **state)
 {
     struct shop shop;
 
@@ -75,12 +75,12 @@ static void what_is_deleted_behind_all_that_was_seen_leaves_no_end_out(void **st
     open_shop(&shop, 20);
     race_hole(4, 5, 21);
     assert_int_equal(store_export(&shop.store, path), CLI_OK);
-    assert_string_equal(shop_said(&shop), "3 instances and 1 event exported\n");
+    assert_string_equal(shop_printed(&shop), "3 instances and 1 event exported\n");
     assert_int_equal(import_into_another("3 instances and 1 event imported\n"), 10);
     close_shop(&shop);
 }
 
-static void import_what_is_left(const char *said)
+static void import_what_is_left(const char *printed)
 {
     struct instance instance;
     struct shop target;
@@ -88,37 +88,37 @@ static void import_what_is_left(const char *said)
     shop_open_with(&target, NULL);
     shop_advance(&target, DET_DAY);
     assert_int_equal(store_import(&target.store, path), CLI_OK);
-    assert_string_equal(shop_said(&target), said);
+    assert_string_equal(shop_printed(&target), printed);
     assert_int_equal(instance_find(&target.store, "z", &instance), CLI_OK);
     instance_close(&instance);
     assert_int_equal(instance_find(&target.store, "long", &instance), CLI_NOT_FOUND);
     shop_close(&target);
 }
 
-static void an_instance_that_has_holes_is_told_and_left_out(void **state)
+static void instance_with_gaps_is_reported_and_skipped(void **state)
 {
     struct shop shop;
-    const char *said;
+    const char *printed;
 
     (void)state;
     open_shop(&shop, 20);
     race_hole(4, 5, 15);
     race.is_lasting = true;
     assert_int_equal(store_export(&shop.store, path), CLI_FAILURE);
-    said = shop_said(&shop);
-    assert_non_null(strstr(said, "order 'long': events are missing, whenever it is read"));
-    assert_non_null(strstr(said, "2 instances and 1 event exported\n"));
-    assert_non_null(strstr(said, "1 instance was left out"));
+    printed = shop_printed(&shop);
+    assert_non_null(strstr(printed, "order 'long': events are missing, whenever it is read"));
+    assert_non_null(strstr(printed, "2 instances and 1 event exported\n"));
+    assert_non_null(strstr(printed, "1 instance was left out"));
     import_what_is_left(
         "2 instances and 1 event imported\n1 damaged instance is not in the export\n");
     close_shop(&shop);
 }
 
 /* The damage is seen when it is loaded, when its events are counted, and when they are written. */
-static void a_damaged_instance_is_told_and_left_out(void **state)
+static void damaged_instance_is_reported_and_skipped(void **state)
 {
     struct shop shop;
-    const char *said;
+    const char *printed;
 
     (void)state;
     for (unsigned place = 0; place < 3; place++) {
@@ -127,11 +127,11 @@ static void a_damaged_instance_is_told_and_left_out(void **state)
         race.load_error = place == 0 ? DET_ERR_VERSION : 0;
         race.error = place == 0 ? 0 : DET_ERR_CORRUPT;
         assert_int_equal(store_export(&shop.store, path), CLI_FAILURE);
-        said = shop_said(&shop);
+        printed = shop_printed(&shop);
         assert_non_null(strstr(
-            said, place == 0 ? "order 'long' has names that this definition does not know"
-                             : "order 'long' is damaged"));
-        assert_non_null(strstr(said, "2 instances and 1 event exported\n"));
+            printed, place == 0 ? "order 'long' has names that this definition does not know"
+                                : "order 'long' is damaged"));
+        assert_non_null(strstr(printed, "2 instances and 1 event exported\n"));
         import_what_is_left(
             "2 instances and 1 event imported\n1 damaged instance is not in the export\n");
         assert_int_equal(remove(path), 0);
@@ -139,7 +139,7 @@ static void a_damaged_instance_is_told_and_left_out(void **state)
     }
 }
 
-/* What is not damage, but hinders, is no reason to leave anything out. */
+/* An error that is not damage is no reason to skip an instance. */
 static void an_export_fails_when_the_store_does(void **state)
 {
     struct shop shop;
@@ -149,12 +149,12 @@ static void an_export_fails_when_the_store_does(void **state)
     race.at = 4;
     race.error = DET_ERR_IO;
     assert_int_equal(store_export(&shop.store, path), CLI_FAILURE);
-    assert_null(strstr(shop_said(&shop), "exported"));
+    assert_null(strstr(shop_printed(&shop), "exported"));
     assert_false(cli_is_there(path));
     close_shop(&shop);
 }
 
-/* What was printed cannot be taken back. */
+/* Printed output cannot be withdrawn. */
 static void an_export_that_cannot_be_written_again_fails_at_once(void **state)
 {
     struct shop shop;
@@ -163,16 +163,16 @@ static void an_export_that_cannot_be_written_again_fails_at_once(void **state)
     open_shop(&shop, 20);
     race_hole(4, 5, 15);
     assert_int_equal(store_export(&shop.store, NULL), CLI_FAILURE);
-    assert_non_null(strstr(shop_said(&shop), "export it to a file, or again"));
+    assert_non_null(strstr(shop_printed(&shop), "export it to a file, or again"));
     race.walk = 0;
     race.error = DET_ERR_CORRUPT;
     assert_int_equal(store_export(&shop.store, NULL), CLI_FAILURE);
-    assert_non_null(strstr(shop_said(&shop), "export it to a file, which leaves it out"));
+    assert_non_null(strstr(shop_printed(&shop), "export it to a file, which leaves it out"));
     close_shop(&shop);
 }
 
-/* As a shell opens it for >>: what was there before is nobody's to cut. */
-static void an_export_that_is_appended_takes_nothing_back(void **state)
+/* Opened as by >> of a shell: the previous content must not be truncated. */
+static void appended_export_truncates_nothing(void **state)
 {
     struct shop shop;
     size_t size;
@@ -202,7 +202,7 @@ static void send_more(unsigned walk)
 }
 
 /* Stores in memory keep 64 events, so what is added takes the first ones away. */
-static void what_is_added_meanwhile_is_not_part_of_an_export(void **state)
+static void events_added_during_an_export_are_not_exported(void **state)
 {
     struct shop shop;
 
@@ -210,7 +210,7 @@ static void what_is_added_meanwhile_is_not_part_of_an_export(void **state)
     open_shop(&shop, 100);
     race.before = send_more;
     assert_int_equal(store_export(&shop.store, path), CLI_OK);
-    assert_string_equal(shop_said(&shop), "3 instances and 57 events exported\n");
+    assert_string_equal(shop_printed(&shop), "3 instances and 57 events exported\n");
     assert_int_equal(import_into_another("3 instances and 57 events imported\n"), 22);
     close_shop(&shop);
 }
@@ -221,7 +221,7 @@ static void send_very_many(unsigned walk)
         race_send(shop_of_all, "long", 80);
 }
 
-static void an_instance_that_went_on_past_all_its_events_is_loaded_again(void **state)
+static void export_reloads_an_instance_whose_events_were_replaced(void **state)
 {
     struct shop shop;
 
@@ -229,7 +229,7 @@ static void an_instance_that_went_on_past_all_its_events_is_loaded_again(void **
     open_shop(&shop, 100);
     race.before = send_very_many;
     assert_int_equal(store_export(&shop.store, path), CLI_OK);
-    assert_string_equal(shop_said(&shop), "3 instances and 65 events exported\n");
+    assert_string_equal(shop_printed(&shop), "3 instances and 65 events exported\n");
     assert_int_equal(import_into_another("3 instances and 65 events imported\n"), 58);
     close_shop(&shop);
 }
@@ -328,23 +328,25 @@ static void jobs_and_schedules_go_through_an_export(void **state)
     fill_jobs(shop.store.store);
     assert_int_equal(store_export(&shop.store, path), CLI_OK);
     assert_string_equal(
-        shop_said(&shop), "3 instances and 2 events exported\n4 jobs and 2 schedules exported\n");
+        shop_printed(&shop),
+        "3 instances and 2 events exported\n4 jobs and 2 schedules exported\n");
     put_back(shop.store.store);
     read_jobs(shop.store.store, &before);
     shop_open_with(&target, NULL);
     shop_advance(&target, DET_DAY);
     assert_int_equal(store_import(&target.store, path), CLI_OK);
     assert_string_equal(
-        shop_said(&target), "3 instances and 2 events imported\n4 jobs and 2 schedules imported\n");
+        shop_printed(&target),
+        "3 instances and 2 events imported\n4 jobs and 2 schedules imported\n");
     read_jobs(target.store.store, &after);
     assert_string_equal(before.text, after.text);
     /* Again, it is all there. */
     assert_int_equal(store_import(&target.store, path), CLI_OK);
     assert_string_equal(
-        shop_said(&target), "0 instances and 0 events imported\n"
-                            "3 instances were there already\n"
-                            "0 jobs and 0 schedules imported\n"
-                            "6 of the jobs and schedules were there already\n");
+        shop_printed(&target), "0 instances and 0 events imported\n"
+                               "3 instances already existed\n"
+                               "0 jobs and 0 schedules imported\n"
+                               "6 of the jobs and schedules already existed\n");
     read_jobs(target.store.store, &after);
     assert_string_equal(before.text, after.text);
     shop_close(&target);
@@ -367,10 +369,10 @@ static void more_jobs_than_a_page_go_through_an_export(void **state)
             0);
     }
     assert_int_equal(store_export(&shop.store, path), CLI_OK);
-    assert_non_null(strstr(shop_said(&shop), "200 jobs and 0 schedules exported\n"));
+    assert_non_null(strstr(shop_printed(&shop), "200 jobs and 0 schedules exported\n"));
     shop_open_with(&target, NULL);
     assert_int_equal(store_import(&target.store, path), CLI_OK);
-    assert_non_null(strstr(shop_said(&target), "200 jobs and 0 schedules imported\n"));
+    assert_non_null(strstr(shop_printed(&target), "200 jobs and 0 schedules imported\n"));
     shop_close(&target);
     close_shop(&shop);
 }
@@ -438,7 +440,7 @@ static void lines_of_jobs_that_do_not_fit_are_refused(void **state)
 }
 
 /* A program that only knew the first format would pass over jobs. */
-static void an_export_says_that_its_format_has_jobs(void **state)
+static void export_header_states_its_format(void **state)
 {
     struct shop shop;
     size_t size;
@@ -476,7 +478,7 @@ static void formats_and_kinds_that_are_not_known_are_refused(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_lines_behind(cases[i].head, cases[i].line);
         assert_int_equal(store_import(&shop.store, path), CLI_USAGE);
-        assert_non_null(strstr(shop_said(&shop), cases[i].text));
+        assert_non_null(strstr(shop_printed(&shop), cases[i].text));
     }
     write_lines_behind(
         "\"kind\":\"store\",\"format\":3",
@@ -488,19 +490,19 @@ static void formats_and_kinds_that_are_not_known_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_is_deleted_meanwhile_is_not_in_an_export_and_leaves_no_hole),
-        TEST(what_is_deleted_behind_all_that_was_seen_leaves_no_end_out),
-        TEST(an_instance_that_has_holes_is_told_and_left_out),
-        TEST(a_damaged_instance_is_told_and_left_out),
+        TEST(events_deleted_during_an_export_leave_no_gap),
+        TEST(export_is_complete_when_all_seen_events_are_deleted),
+        TEST(instance_with_gaps_is_reported_and_skipped),
+        TEST(damaged_instance_is_reported_and_skipped),
         TEST(an_export_fails_when_the_store_does),
         TEST(an_export_that_cannot_be_written_again_fails_at_once),
-        TEST(an_export_that_is_appended_takes_nothing_back),
-        TEST(what_is_added_meanwhile_is_not_part_of_an_export),
-        TEST(an_instance_that_went_on_past_all_its_events_is_loaded_again),
+        TEST(appended_export_truncates_nothing),
+        TEST(events_added_during_an_export_are_not_exported),
+        TEST(export_reloads_an_instance_whose_events_were_replaced),
         TEST(jobs_and_schedules_go_through_an_export),
         TEST(more_jobs_than_a_page_go_through_an_export),
         TEST(lines_of_jobs_that_do_not_fit_are_refused),
-        TEST(an_export_says_that_its_format_has_jobs),
+        TEST(export_header_states_its_format),
         TEST(formats_and_kinds_that_are_not_known_are_refused),
     };
 

@@ -63,7 +63,7 @@ static inline char *export_text(struct shop *shop)
 
     (void)remove(path);
     assert_int_equal(store_export(&shop->store, path), CLI_OK);
-    (void)shop_said(shop);
+    (void)shop_printed(shop);
     return det_test_read_file(path, &size);
 }
 

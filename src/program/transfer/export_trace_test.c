@@ -24,7 +24,8 @@ static void fill(struct shop *shop)
     assert_int_equal(det_trace_parse(PARENT, strlen(PARENT), &trace), 0);
     shop_run(shop);
     shop_start(shop, shop->order, "o-1");
-    assert_int_equal(det_runtime_send(shop->runtime, shop->order, "o-1", event, &options, NULL), 0);
+    assert_int_equal(
+        det_runtime_send(shop->runtime, shop->order, "o-1", event, &options, NULL, NULL), 0);
     shop_start(shop, shop->order, "o-2");
     shop_send(shop, "o-2", "pay");
     det_runtime_close(shop->runtime);
@@ -55,7 +56,7 @@ static void traces_of_events_and_effects_go_through_an_export(void **state)
     shop_close(&shop);
 }
 
-static void what_is_no_trace_is_refused(void **state)
+static void malformed_trace_context_is_refused(void **state)
 {
     static const char line[] =
         "{\"kind\":\"event\",\"sequence\":1,\"visit\":2,\"from\":\"pending\",\"to\":\"pending\","
@@ -74,7 +75,7 @@ static void what_is_no_trace_is_refused(void **state)
     det_arena_init(&incoming.events_arena, NULL);
     assert_int_equal(
         import_read_event(import, &incoming, det_view_text(line), &event), DET_ERR_MALFORMED);
-    assert_string_equal(import->wrong, "'trace' is missing, or not what it should be");
+    assert_string_equal(import->wrong, "'trace' is missing or invalid");
     det_arena_deinit(&incoming.events_arena);
     import_deinit(import);
     free(import);
@@ -85,7 +86,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(traces_of_events_and_effects_go_through_an_export),
-        TEST(what_is_no_trace_is_refused),
+        TEST(malformed_trace_context_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

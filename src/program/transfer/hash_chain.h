@@ -16,7 +16,7 @@ struct seal {
 
 /* Adds the last member to an object, and closes it. */
 void seal_close(struct seal *seal, struct det_json_writer *json);
-/* Whether the line, without its newline, follows the ones before it; then it is the last one. */
+/* Returns true if the line, without its newline, continues the chain, and advances it. */
 DET_MUST_CHECK bool seal_check(struct seal *seal, const char *text, size_t size);
 
 #endif

@@ -35,7 +35,7 @@ static bool check_lines(char lines[3][256], const unsigned *order, size_t count)
     return true;
 }
 
-static void a_seal_tells_what_was_changed_moved_or_taken_out(void **state)
+static void hash_chain_detects_changed_moved_and_missing_lines(void **state)
 {
     char lines[3][256];
 
@@ -57,7 +57,7 @@ static void a_seal_tells_what_was_changed_moved_or_taken_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_seal_tells_what_was_changed_moved_or_taken_out),
+        cmocka_unit_test(hash_chain_detects_changed_moved_and_missing_lines),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* import.c - instances of an export as they come, and as far as the store has them already. */
+/* import.c - instances of an export as they are read, compared with those in the store. */
 #include <detent/tool/machine.h>
 
 #include "transfer/import.h"
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "transfer/import_internal.h"
 
@@ -43,6 +44,18 @@ void incoming_close(const struct import *import, struct incoming *incoming)
     DET_DELETE(import->store->cli->allocator, incoming);
 }
 
+/* Events come to the last instance of the group; no other one waits for any. */
+static void assert_import(const struct import *import)
+{
+    const struct incoming *current = import->current;
+
+    det_assert(import->group_count <= IMPORT_GROUP_MAX);
+    det_assert(import->waiting < IMPORT_EVENTS_MAX);
+    det_assert(
+        !current || (import->group_count && current == import->group[import->group_count - 1]));
+    det_assert(import->group_count || !import->waiting);
+}
+
 void import_deinit(struct import *import)
 {
     for (size_t i = 0; i < import->group_count; i++)
@@ -57,7 +70,7 @@ static int fail_import(struct import *import, int code, const char *text)
     return code;
 }
 
-/* What is there already, if anything, is the beginning of this one, or all of it. */
+/* A stored instance must be the beginning of this one, or all of it. */
 static int look_up_stored(struct import *import, struct incoming *incoming)
 {
     static const struct det_store_rows none = { 0 };
@@ -71,16 +84,17 @@ static int look_up_stored(struct import *import, struct incoming *incoming)
     r = store->ops->load(store->store, incoming->machine, incoming->id, &none, &loaded);
     if (r < 0)
         return r == DET_ERR_NOT_FOUND ? 0 : r;
+    det_assert(!incoming->is_there && incoming->written == 0);
     incoming->handle = loaded.instance;
     incoming->is_there = true;
     incoming->at = loaded.head;
     incoming->seen = loaded.head.sequence;
     if (loaded.head.started_at != incoming->head.started_at ||
         loaded.head.sequence > incoming->head.sequence)
-        return fail_import(import, DET_ERR_EXISTS, "is there, with another history");
+        return fail_import(import, DET_ERR_EXISTS, "exists with a different history");
     incoming->is_passed = loaded.head.sequence == incoming->head.sequence;
     if (incoming->is_passed && loaded.head.state != incoming->head.state)
-        return fail_import(import, DET_ERR_EXISTS, "is there, with another history");
+        return fail_import(import, DET_ERR_EXISTS, "exists with a different history");
     return 0;
 }
 
@@ -89,6 +103,8 @@ int import_instance(struct import *import, struct det_view line)
     struct incoming *incoming;
     int r = 0;
 
+    assert_import(import);
+    det_assert(!import->current);
     if (import->group_count == IMPORT_GROUP_MAX)
         r = import_flush(import);
     if (r < 0)
@@ -123,15 +139,17 @@ int import_event(struct import *import, struct det_view line)
 
     if (!incoming)
         return fail_import(import, DET_ERR_MALFORMED, "an event has no instance");
+    assert_import(import);
+    det_assert(incoming->seen <= incoming->head.sequence);
     r = import_read_event(import, incoming, line, &event);
     if (r < 0)
         return r;
     sequence = event.row.sequence;
-    /* The store has it already. */
+    /* The store has this event. */
     if (incoming->is_there && sequence <= incoming->at.sequence)
         return 0;
     if (sequence != incoming->seen + 1 || sequence > incoming->head.sequence)
-        return fail_import(import, DET_ERR_MALFORMED, "events are not one behind the other");
+        return fail_import(import, DET_ERR_MALFORMED, "the events are not consecutive");
     r = keep_event(incoming, &event);
     if (r < 0)
         return r;

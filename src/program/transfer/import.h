@@ -3,8 +3,8 @@
 
 /* import.h - instances of an export on their way into a store.
  *
- *     instance(line) -> new, or known in part --> event(line) ... --> finish -+
- *                    -> there already: its events are passed over             |
+ *     instance(line) -> new, or partly stored --> event(line) ... --> finish -+
+ *                    -> stored already: its events are skipped                |
  *                                                                             v
  *     a group of instances, written together: each as it was before its first event, then the
  *     events, in batches; with the last one, and only then, what is pending
@@ -35,8 +35,8 @@ struct incoming {
     struct det_arena events_arena; /* of the events that wait */
     const char *id;
     struct det_store_instance *handle;
-    bool is_there; /* in the store: the handle is one */
-    /* As it will be. */
+    bool is_there; /* in the store, with this handle */
+    /* The complete instance. */
     struct det_store_head head;
     const char *reason;
     void *data;
@@ -49,9 +49,9 @@ struct incoming {
     size_t timer_count, effect_count, deferred_count;
     uint64_t first; /* event; 0: none */
     uint64_t moves; /* how many of the events are gotos */
-    /* As it is so far. */
+    /* The progress of its import. */
     struct det_store_head at;
-    bool is_passed;            /* it is there already */
+    bool is_passed;            /* it exists already */
     struct det_buffer events;  /* struct det_store_event, those that wait */
     struct det_buffer answers; /* struct det_store_answer of each: what its id is answered with */
     size_t written;            /* of them */
@@ -65,24 +65,24 @@ struct import {
     struct incoming *group[IMPORT_GROUP_MAX];
     size_t group_count;
     size_t waiting;           /* events in the group */
-    struct incoming *current; /* whose events are coming: the last of the group; NULL: none */
-    uint64_t instances, events, passed; /* counts of what is in the store */
+    struct incoming *current; /* which receives events: the last of the group; NULL: none */
+    uint64_t instances, events, passed; /* counts of the instances and events in the store */
     uint64_t jobs, schedules, passed_jobs;
     uint64_t documents, passed_documents;
-    char wrong[DET_ERROR_TEXT_MAX]; /* what is wrong with the line */
+    char wrong[DET_ERROR_TEXT_MAX]; /* the reason why the line is invalid */
 };
 
 void import_init(struct import *import, struct cli_store *store);
 void import_deinit(struct import *import);
-/* The first line, which says which store was exported. */
+/* Reads the first line, which names the exported store. */
 void import_head(struct import *import, struct det_json_object *members);
-/* The line of an instance, or of an event of it: 0; DET_ERR_MALFORMED and `wrong` says why;
- * DET_ERR_EXISTS when another instance is in the way; or an error of the store. */
+/* Reads the line of an instance, or of one of its events: 0; DET_ERR_MALFORMED with the reason in
+ * `wrong`; DET_ERR_EXISTS if a different instance exists; or an error of the store. */
 DET_MUST_CHECK int import_instance(struct import *import, struct det_view line);
 DET_MUST_CHECK int import_event(struct import *import, struct det_view line);
-/* The instance is complete: all its events must have come. */
+/* Ends an instance: all its events must have been read. */
 DET_MUST_CHECK int import_finish(struct import *import);
-/* Writes what waits. */
+/* Writes the waiting events. */
 DET_MUST_CHECK int import_flush(struct import *import);
 
 /* import_jobs.c: the same of a job and a schedule, into a store that keeps them. */
@@ -100,7 +100,7 @@ DET_MUST_CHECK int import_read_event(
 
 /* Imports the file at `path`. Complains, and returns an exit code. */
 DET_MUST_CHECK int store_import(struct cli_store *store, const char *path);
-/* Only whether the file is whole and sound; needs no store. */
-DET_MUST_CHECK int store_import_judge(struct cli_store *store, const char *path);
+/* Only checks that the file is complete and valid; needs no store. */
+DET_MUST_CHECK int store_import_validate(struct cli_store *store, const char *path);
 
 #endif

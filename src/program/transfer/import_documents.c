@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* import_documents.c - documents of an export on their way into a store, each by itself: what is
- * there already is left alone. */
+/* import_documents.c - imports documents one by one; existing ones stay unchanged. */
 #include <stdio.h>
 #include <string.h>
 

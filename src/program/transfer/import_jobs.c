@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* import_jobs.c - jobs and schedules of an export on their way into a store, each by itself: what
- * is there already is left alone. */
+/* import_jobs.c - imports jobs and schedules one by one; existing ones stay unchanged. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "store/jobs.h"
 #include "transfer/import_internal.h"
 
@@ -13,9 +13,8 @@ int import_refuse(struct import *import, struct det_json_object *members)
 {
     if (members->has_failed)
         return DET_ERR_NO_MEMORY;
-    snprintf(
-        import->wrong, sizeof import->wrong, "'%s' is missing, or not what it should be",
-        members->wrong);
+    det_assert(members->wrong[0]);
+    snprintf(import->wrong, sizeof import->wrong, "'%s' is missing or invalid", members->wrong);
     return DET_ERR_MALFORMED;
 }
 
@@ -70,9 +69,10 @@ static uint32_t count_of(struct det_json_object *members, const char *key)
 int import_settle(struct import *import, int r, bool is_new, uint64_t *count, uint64_t *passed)
 {
     if (r == DET_ERR_INVALID) {
-        snprintf(import->wrong, sizeof import->wrong, "it does not fit itself");
+        snprintf(import->wrong, sizeof import->wrong, "its values contradict each other");
         return DET_ERR_MALFORMED;
     }
+    det_assert(r == 0 || !is_new);
     if (r == 0 && is_new)
         ++*count;
     else if (r == 0)

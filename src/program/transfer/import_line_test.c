@@ -7,7 +7,7 @@
 
 #include "inspect/store_test.h"
 
-/* That nobody works with. */
+/* A store that no process uses. */
 static void open_shop(struct shop *shop)
 {
     shop_open(shop);
@@ -29,7 +29,7 @@ static int import_line(struct shop *target, const char *line, bool is_event)
     if (r == 0)
         r = import_flush(import);
     if (r < 0)
-        cli_say(&target->cli, "%s\n", import->wrong);
+        cli_print_error(&target->cli, "%s\n", import->wrong);
     import_deinit(import);
     free(import);
     return r;
@@ -48,26 +48,26 @@ static void lines_that_do_not_fit_are_refused(void **state)
         const char *line, *text;
     } cases[] = {
         { HEAD "\"history\":[]," REST TAIL, NULL },
-        { "[]", "it is no object\n" },
-        { "{\"kind\":\"instance\"}", "'id' is missing, or not what it should be\n" },
+        { "[]", "not a JSON object\n" },
+        { "{\"kind\":\"instance\"}", "'id' is missing or invalid\n" },
         { HEAD "\"history\":[\"nowhere\"]," REST TAIL, "'history' is not one of this machine\n" },
         { HEAD "\"history\":[1]," REST TAIL, "'history' is not one of this machine\n" },
         { HEAD "\"history\":[]," REST "\"first\":1,\"moves\":0}",
-          "the instance does not fit itself\n" },
+          "the values of the instance contradict each other\n" },
         { HEAD "\"history\":[],\"data\":{},\"timers\":[],\"effects\":[],\"deferred\":[]," TAIL,
-          "'data' is missing, or not what it should be\n" },
+          "'data' is missing or invalid\n" },
         { HEAD "\"history\":[],\"data\":{\"cents\":1},\"timers\":[{\"timer\":\"x\"}],\"effects\":"
                "[],\"deferred\":[]," TAIL,
-          "'timer' is missing, or not what it should be\n" },
+          "'timer' is missing or invalid\n" },
         { HEAD "\"history\":[],\"data\":{\"cents\":1},\"timers\":[3],\"effects\":[],\"deferred\":"
                "[]," TAIL,
-          "it is no object\n" },
+          "not a JSON object\n" },
         { HEAD "\"history\":[],\"data\":{\"cents\":1},\"timers\":[],\"effects\":[{\"event\":"
                "\"pay\"}],\"deferred\":[]," TAIL,
-          "'sequence' is missing, or not what it should be\n" },
+          "'sequence' is missing or invalid\n" },
         { HEAD "\"history\":[],\"data\":{\"cents\":1},\"timers\":[],\"effects\":[],\"deferred\":"
                "[{\"event\":\"x\"}]," TAIL,
-          "'event' is missing, or not what it should be\n" },
+          "'event' is missing or invalid\n" },
     };
     struct shop shop;
 
@@ -76,12 +76,12 @@ static void lines_that_do_not_fit_are_refused(void **state)
         open_shop(&shop);
         assert_int_equal(
             import_line(&shop, cases[i].line, false), cases[i].text ? DET_ERR_MALFORMED : 0);
-        assert_string_equal(shop_said(&shop), cases[i].text ? cases[i].text : "");
+        assert_string_equal(shop_printed(&shop), cases[i].text ? cases[i].text : "");
         shop_close(&shop);
     }
     open_shop(&shop);
     assert_int_equal(import_line(&shop, "{}", true), DET_ERR_MALFORMED);
-    assert_string_equal(shop_said(&shop), "an event has no instance\n");
+    assert_string_equal(shop_printed(&shop), "an event has no instance\n");
     shop_close(&shop);
 }
 
@@ -90,7 +90,7 @@ static void lines_that_do_not_fit_are_refused(void **state)
     "\"event\":\"ping\",\"outcome\":\"stay\",\"choice\":0,\"timeout\":false,\"at\":"              \
     "\"2026-01-01T00:00:00Z\",\"payload\":{}}"
 
-static void events_come_one_behind_the_other(void **state)
+static void imported_events_must_be_consecutive(void **state)
 {
     struct shop shop;
     struct import *import = calloc(1, sizeof *import);
@@ -110,7 +110,7 @@ static void events_come_one_behind_the_other(void **state)
         0);
     assert_int_equal(import_event(import, det_view_text(EVENT("1"))), 0);
     assert_int_equal(import_event(import, det_view_text(EVENT("3"))), DET_ERR_MALFORMED);
-    assert_string_equal(import->wrong, "events are not one behind the other");
+    assert_string_equal(import->wrong, "the events are not consecutive");
     assert_int_equal(
         import_event(import, det_view_text("{\"sequence\":2,\"outcome\":\"fell\"}")),
         DET_ERR_MALFORMED);
@@ -171,7 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_that_do_not_fit_are_refused),
-        cmocka_unit_test(events_come_one_behind_the_other),
+        cmocka_unit_test(imported_events_must_be_consecutive),
         cmocka_unit_test(an_instance_may_have_more_events_than_fit_into_memory),
     };
 

@@ -6,21 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "inspect/stored_instance.h"
 #include "store/effect_key.h"
 #include "store/row.h"
 #include "transfer/import.h"
 
-/* What is wrong with an object, as a result. */
+/* Converts the state of an object to a result. */
 static int verdict_of(struct import *import, const struct det_json_object *members)
 {
     if (members->has_failed)
         return DET_ERR_NO_MEMORY;
     if (!members->wrong[0])
         return 0;
-    snprintf(
-        import->wrong, sizeof import->wrong, "'%s' is missing, or not what it should be",
-        members->wrong);
+    snprintf(import->wrong, sizeof import->wrong, "'%s' is missing or invalid", members->wrong);
     return DET_ERR_MALFORMED;
 }
 
@@ -50,7 +49,7 @@ static int open_line(
     return DET_ERR_MALFORMED;
 }
 
-/* What the readers of elements are given. */
+/* Context of the readers of elements. */
 struct reading {
     struct import *import;
     struct incoming *incoming;
@@ -86,20 +85,24 @@ static void *read_event_value(
     unsigned kind)
 {
     const struct det_machine *machine = incoming->machine;
-    void *event = det_arena_alloc(arena, machine->event_size);
+    void *event;
+
+    det_assert(kind < machine->event_count);
+    event = det_arena_alloc(arena, machine->event_size);
 
     if (!event) {
         members->has_failed = true;
         return NULL;
     }
     memcpy(event, &kind, sizeof kind);
+    det_assert(det_event_kind(event) == kind);
     read_value(
         members, "payload", det_machine_payload(machine, kind),
         instance_payload_in(machine, event));
     return event;
 }
 
-/* That of the object; NULL: it has none. */
+/* Returns the trace context of the object; NULL: none. */
 static const struct det_trace_context *read_trace(
     struct det_arena *arena, struct det_json_object *members)
 {
@@ -151,7 +154,7 @@ static uint16_t find_timer(const struct incoming *incoming, struct det_json_obje
     return found;
 }
 
-/* Of a timer that has failed. */
+/* Reads the attempts of a timer that has failed. */
 static void read_attempts(struct det_json_object *members, struct det_store_timer *timer)
 {
     if (!det_json_object_find(members, "attempts"))
@@ -196,8 +199,8 @@ void import_head(struct import *import, struct det_json_object *members)
     snprintf(import->origin, sizeof import->origin, "%s", identity ? identity : "");
 }
 
-/* An attempt may have reached the other side under the key that the effect has had. It keeps it,
- * with the store that it names: the one in the row, or the one that was exported. */
+/* An attempt may have reached the other side with the previous key. The effect keeps it, with the
+ * store that it names: the one in the row, or the exported one. */
 static void read_origin(
     const struct import *import, struct det_json_object *members, struct det_store_effect *row)
 {
@@ -210,7 +213,7 @@ static void read_origin(
     if (strspn(origin, "0123456789abcdef") != DET_KEY_STORE || origin[DET_KEY_STORE])
         det_json_object_fail(members, "origin");
     det_row_origin(row, origin);
-    /* It comes back. */
+    /* The effect returns to its store. */
     if (strncmp(row->origin, import->store->store->identity, DET_KEY_STORE) == 0)
         det_row_origin(row, NULL);
 }
@@ -298,6 +301,7 @@ static int read_array(
         if (r < 0)
             break;
     }
+    det_assert(reading->incoming->history_count <= DET_HISTORY_MAX);
     return r;
 }
 
@@ -343,7 +347,7 @@ static void read_head(struct incoming *incoming, struct det_json_object *members
     incoming->data = read_data(incoming, members);
 }
 
-/* Without one it is from a store that did not keep it. */
+/* Stores that did not record it have none. */
 static int read_start(struct reading *reading, struct det_json_object *members)
 {
     struct incoming *incoming = reading->incoming;
@@ -365,7 +369,7 @@ static int read_start(struct reading *reading, struct det_json_object *members)
     return verdict_of(reading->import, &inner);
 }
 
-/* What does not fit together would be taken by the store, and fail much later. */
+/* Rejects contradictions, which the store would accept and which would fail much later. */
 static int check_instance(struct import *import, const struct incoming *incoming)
 {
     const struct det_store_head *head = &incoming->head;
@@ -374,7 +378,9 @@ static int check_instance(struct import *import, const struct incoming *incoming
         head->sequence > INT64_MAX || head->visit > INT64_MAX || !*incoming->id ||
         strlen(incoming->id) > DET_ID_MAX ||
         (incoming->reason && strlen(incoming->reason) > DET_REASON_MAX)) {
-        snprintf(import->wrong, sizeof import->wrong, "the instance does not fit itself");
+        snprintf(
+            import->wrong, sizeof import->wrong,
+            "the values of the instance contradict each other");
         return DET_ERR_MALFORMED;
     }
     return 0;
@@ -386,6 +392,7 @@ int import_read_instance(struct import *import, struct incoming *incoming, struc
     struct det_json_object members;
     int r = open_line(import, &incoming->arena, line, &members);
 
+    det_assert(!incoming->is_there && incoming->history_count == 0);
     if (r < 0)
         return r;
     read_head(incoming, &members);
@@ -402,7 +409,7 @@ int import_read_instance(struct import *import, struct incoming *incoming, struc
 /* "goto" and so on, as the export writes them. */
 static uint16_t find_outcome(struct det_json_object *members)
 {
-    int outcome = det_row_outcome_find(det_json_object_text(members, "outcome"));
+    int outcome = det_outcome_find(det_json_object_text(members, "outcome"));
 
     if (outcome >= 0)
         return (uint16_t)outcome;
@@ -410,7 +417,7 @@ static uint16_t find_outcome(struct det_json_object *members)
     return 0;
 }
 
-/* What its id is answered with, and what the id was used for, if that is known. */
+/* Returns the answer to its id, with the request of the id if that is known. */
 static struct det_store_answer read_answer(
     const struct incoming *incoming, struct det_json_object *members,
     const struct det_store_event *row)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* import_store.c - `detent store import`: reads an export twice: to judge it, and to take it. */
+/* import_store.c - `detent store import`: reads an export twice: to check it, and to import it. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "terminal/input.h"
 #include "transfer/export.h"
@@ -42,7 +43,7 @@ struct importing {
     uint64_t damaged;            /* instances that the export left out */
 };
 
-/* KIND_COUNT: there is no such kind. */
+/* Returns KIND_COUNT for an unknown kind. */
 static enum kind kind_of(struct det_json_object *members)
 {
     static const char *const names[KIND_COUNT] = { "store", "definition", "instance", "event",
@@ -55,15 +56,15 @@ static enum kind kind_of(struct det_json_object *members)
     return (enum kind)kind;
 }
 
-static int complain_of_line(struct importing *importing, const char *text)
+static int report_line(struct importing *importing, const char *text)
 {
-    cli_complain(
+    cli_report_error(
         importing->store->cli, "%s:%llu: %s", importing->path,
         (unsigned long long)importing->number, text);
     return CLI_USAGE;
 }
 
-/* 1: there is a line; 0: the end; -1: it was complained about. */
+/* 1: a line; 0: the end; -1: an error, which was reported. */
 static int next_line(struct importing *importing)
 {
     ssize_t size;
@@ -72,7 +73,7 @@ static int next_line(struct importing *importing)
     size = getline(&importing->line, &importing->capacity, importing->file);
     if (size < 0 && ferror(importing->file)) {
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-        cli_complain(importing->store->cli, "%s: %s", importing->path, strerror(errno));
+        cli_report_error(importing->store->cli, "%s: %s", importing->path, strerror(errno));
         return -1;
     }
     if (size < 0)
@@ -81,10 +82,11 @@ static int next_line(struct importing *importing)
     if (importing->line[size - 1] == '\n')
         size--;
     if (size > LINE_MAX_BYTES) {
-        (void)complain_of_line(importing, "the line is too long");
+        (void)report_line(importing, "the line is too long");
         return -1;
     }
     importing->text = det_view_of(importing->line, (size_t)size);
+    det_assert(importing->text.size < importing->capacity);
     return 1;
 }
 
@@ -102,14 +104,14 @@ static uint64_t number_or_0(struct det_json_object *members, const char *key)
     return det_json_object_find(members, key) ? det_json_object_number(members, key) : 0;
 }
 
-static int judge_head(struct importing *importing, struct det_json_object *members)
+static int validate_head(struct importing *importing, struct det_json_object *members)
 {
     uint64_t format = det_json_object_number(members, "format");
     const char *program = det_json_object_text(members, "program");
     char text[256];
 
     if (format == 0)
-        return complain_of_line(importing, "this is not an export of a store");
+        return report_line(importing, "this is not an export of a store");
     if (format <= EXPORT_FORMAT)
         return CLI_OK;
     snprintf(
@@ -117,10 +119,10 @@ static int judge_head(struct importing *importing, struct det_json_object *membe
         "the export is of format %llu, and this program reads those up to %d; import it with the "
         "program that wrote it%s%.32s, or a newer one",
         (unsigned long long)format, EXPORT_FORMAT, *program ? ", detent " : "", program);
-    return complain_of_line(importing, text);
+    return report_line(importing, text);
 }
 
-static int judge_end(struct importing *importing, struct det_json_object *members)
+static int validate_end(struct importing *importing, struct det_json_object *members)
 {
     const uint64_t *counts = importing->counts;
 
@@ -130,28 +132,28 @@ static int judge_end(struct importing *importing, struct det_json_object *member
         number_or_0(members, "jobs") != counts[KIND_JOB] ||
         number_or_0(members, "schedules") != counts[KIND_SCHEDULE] ||
         number_or_0(members, "documents") != counts[KIND_DOCUMENT])
-        return complain_of_line(importing, "the number of lines differs from the count at the end");
+        return report_line(importing, "the number of lines differs from the count at the end");
     return CLI_OK;
 }
 
-static int judge_members(struct importing *importing, struct det_json_object *members)
+static int validate_members(struct importing *importing, struct det_json_object *members)
 {
     enum kind kind = kind_of(members);
 
     if (members->has_failed)
         return cli_no_memory(importing->store->cli);
     if (!importing->counts[KIND_STORE] && kind != KIND_STORE)
-        return complain_of_line(importing, "this is not an export of a store");
+        return report_line(importing, "this is not an export of a store");
     if (importing->counts[KIND_END])
-        return complain_of_line(importing, "data after the end");
-    /* To pass over what is not known would lose it in silence. */
+        return report_line(importing, "data after the end");
+    /* Skipping unknown lines would lose them silently. */
     if (kind == KIND_COUNT || (kind == KIND_STORE && importing->counts[KIND_STORE]))
-        return complain_of_line(
-            importing, "unknown kind of line in an export; nothing was imported");
+        return report_line(importing, "unknown kind of line in an export; nothing was imported");
+    det_assert(kind < KIND_COUNT && importing->number > 0);
     importing->counts[kind]++;
     if (kind == KIND_STORE)
-        return judge_head(importing, members);
-    return kind == KIND_END ? judge_end(importing, members) : CLI_OK;
+        return validate_head(importing, members);
+    return kind == KIND_END ? validate_end(importing, members) : CLI_OK;
 }
 
 static void forget_line(struct importing *importing)
@@ -160,7 +162,7 @@ static void forget_line(struct importing *importing)
     det_arena_init(&importing->arena, importing->store->cli->allocator);
 }
 
-static int judge_line(struct importing *importing)
+static int validate_line(struct importing *importing)
 {
     struct det_error error = { 0 };
     struct det_json_object members;
@@ -171,12 +173,12 @@ static int judge_line(struct importing *importing)
     if (r == DET_ERR_NO_MEMORY)
         return cli_no_memory(importing->store->cli);
     if (r < 0 && !importing->counts[KIND_STORE])
-        return complain_of_line(importing, "this is not an export of a store");
+        return report_line(importing, "this is not an export of a store");
     if (r < 0)
-        return complain_of_line(importing, error.text);
-    code = judge_members(importing, &members);
+        return report_line(importing, error.text);
+    code = validate_members(importing, &members);
     if (code == CLI_OK && !is_sealed)
-        code = complain_of_line(
+        code = report_line(
             importing,
             "the hash chain is broken: this line, or one before it, was changed, or lines are "
             "missing; nothing was imported");
@@ -186,19 +188,19 @@ static int judge_line(struct importing *importing)
     return code;
 }
 
-static int judge_export(struct importing *importing)
+static int validate_export(struct importing *importing)
 {
     int code = CLI_OK, r = 1;
 
     while (code == CLI_OK && (r = next_line(importing)) > 0)
-        code = cli_is_stopped(importing->store->cli) ? CLI_INTERRUPTED : judge_line(importing);
+        code = cli_is_stopped(importing->store->cli) ? CLI_INTERRUPTED : validate_line(importing);
     importing->total = importing->number;
     if (code != CLI_OK || r < 0)
         return r < 0 ? CLI_FAILURE : code;
     if (importing->counts[KIND_END])
         return CLI_OK;
     importing->number++;
-    return complain_of_line(
+    return report_line(
         importing, importing->counts[KIND_STORE]
                        ? "the end is missing: the file was cut off; nothing was imported"
                        : "this is not an export of a store");
@@ -216,35 +218,36 @@ static int take_definition(struct importing *importing, struct det_json_object *
     return cli_store_define(importing->store, name, text, &importing->import.machine);
 }
 
-/* Those before one that is in the way are imported. */
-static int complain_of_conflict(struct importing *importing)
+/* Instances before the conflicting one are imported. */
+static int report_conflict(struct importing *importing)
 {
     struct cli_store *store = importing->store;
     struct import *import = &importing->import;
     int r;
 
-    cli_complain(
-        store->cli, "%s:%llu: %s '%s' %s; it was not touched, and the rest was not imported",
+    det_assert(import->current == import->group[import->group_count - 1]);
+    cli_report_error(
+        store->cli, "%s:%llu: %s '%s' %s; it stays unchanged, and the rest was not imported",
         importing->path, (unsigned long long)importing->number, import->machine->name,
         import->current->id, import->wrong);
     import->current->is_passed = true;
     import->current = NULL;
     r = import_flush(import);
-    return r < 0 ? cli_store_complain(store, r, NULL) : CLI_CONFLICT;
+    return r < 0 ? cli_report_store_error(store, r, NULL) : CLI_CONFLICT;
 }
 
-static int complain_of_instance(struct importing *importing, int r)
+static int report_instance(struct importing *importing, int r)
 {
     const struct import *import = &importing->import;
 
     if (r == DET_ERR_MALFORMED)
-        return complain_of_line(importing, import->wrong);
+        return report_line(importing, import->wrong);
     if (r == DET_ERR_EXISTS && import->current)
-        return complain_of_conflict(importing);
-    return cli_store_complain(importing->store, r, NULL);
+        return report_conflict(importing);
+    return cli_report_store_error(importing->store, r, NULL);
 }
 
-/* What they work on is there before them. */
+/* The objects that they refer to are written first. */
 static int take_alone(
     struct importing *importing, struct det_json_object *members,
     int (*take)(struct import *import, struct det_json_object *members), bool is_kept)
@@ -253,7 +256,7 @@ static int take_alone(
     int r = 0;
 
     if (!is_kept) {
-        cli_complain(
+        cli_report_error(
             importing->store->cli, "%s: this kind of store keeps no %s", importing->store->url,
             take == import_document ? "documents" : "jobs");
         return CLI_USAGE;
@@ -262,7 +265,7 @@ static int take_alone(
         r = import_flush(import);
     if (r == 0)
         r = take(import, members);
-    return r < 0 ? complain_of_instance(importing, r) : CLI_OK;
+    return r < 0 ? report_instance(importing, r) : CLI_OK;
 }
 
 static int take_line(struct importing *importing, struct det_json_object *members)
@@ -283,7 +286,7 @@ static int take_line(struct importing *importing, struct det_json_object *member
     if (r == 0 && kind == KIND_INSTANCE)
         r = import->machine ? import_instance(import, importing->text) : DET_ERR_MALFORMED;
     if (r < 0)
-        return complain_of_instance(importing, r);
+        return report_instance(importing, r);
     if (kind == KIND_JOB)
         return take_alone(importing, members, import_job, ops->jobs);
     if (kind == KIND_SCHEDULE)
@@ -297,7 +300,7 @@ static int finish_import(struct importing *importing)
 {
     int r = import_flush(&importing->import);
 
-    return r < 0 ? complain_of_instance(importing, r) : CLI_OK;
+    return r < 0 ? report_instance(importing, r) : CLI_OK;
 }
 
 static int take_export(struct importing *importing)
@@ -327,29 +330,26 @@ static void report_counts(const struct importing *importing)
     const struct import *import = &importing->import;
     struct cli *cli = importing->store->cli;
 
-    cli_say(
+    cli_print_error(
         cli, "%llu instance%s and %llu event%s imported\n", STORE_COUNT(import->instances),
         STORE_COUNT(import->events));
     if (import->passed)
-        cli_say(
-            cli, "%llu instance%s there already\n", (unsigned long long)import->passed,
-            import->passed == 1 ? " was" : "s were");
+        cli_print_error(cli, "%llu instance%s already existed\n", STORE_COUNT(import->passed));
     if (import->jobs + import->schedules + import->passed_jobs)
-        cli_say(
+        cli_print_error(
             cli, "%llu job%s and %llu schedule%s imported\n", STORE_COUNT(import->jobs),
             STORE_COUNT(import->schedules));
     if (import->passed_jobs)
-        cli_say(
-            cli, "%llu of the jobs and schedules %s there already\n",
-            (unsigned long long)import->passed_jobs, import->passed_jobs == 1 ? "was" : "were");
+        cli_print_error(
+            cli, "%llu of the jobs and schedules already existed\n",
+            (unsigned long long)import->passed_jobs);
     if (import->documents + import->passed_documents)
-        cli_say(cli, "%llu document%s imported\n", STORE_COUNT(import->documents));
+        cli_print_error(cli, "%llu document%s imported\n", STORE_COUNT(import->documents));
     if (import->passed_documents)
-        cli_say(
-            cli, "%llu document%s there already\n", (unsigned long long)import->passed_documents,
-            import->passed_documents == 1 ? " was" : "s were");
+        cli_print_error(
+            cli, "%llu document%s already existed\n", STORE_COUNT(import->passed_documents));
     if (importing->damaged)
-        cli_say(
+        cli_print_error(
             cli, "%llu damaged instance%s not in the export\n",
             (unsigned long long)importing->damaged, importing->damaged == 1 ? " is" : "s are");
 }
@@ -360,7 +360,7 @@ static int import_file(struct importing *importing, bool is_taken)
 
     import_init(&importing->import, importing->store);
     det_arena_init(&importing->arena, importing->store->cli->allocator);
-    code = judge_export(importing);
+    code = validate_export(importing);
     if (code == CLI_OK && is_taken) {
         code = take_export(importing);
         if (code == CLI_OK)
@@ -378,7 +378,7 @@ static int read_file(struct cli_store *store, const char *path, bool is_taken)
     int code;
 
     if (!cli_is_there(path) || cli_is_folder(path)) {
-        cli_complain(store->cli, "%s: there is no such file", path);
+        cli_report_error(store->cli, "%s: there is no such file", path);
         return CLI_NOT_FOUND;
     }
     importing = DET_NEW(store->cli->allocator, struct importing);
@@ -392,7 +392,7 @@ static int read_file(struct cli_store *store, const char *path, bool is_taken)
         fclose(importing->file);
     } else {
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-        cli_complain(store->cli, "%s: %s", path, strerror(errno));
+        cli_report_error(store->cli, "%s: %s", path, strerror(errno));
         code = CLI_FAILURE;
     }
     DET_DELETE(store->cli->allocator, importing);
@@ -404,7 +404,7 @@ int store_import(struct cli_store *store, const char *path)
     return read_file(store, path, true);
 }
 
-int store_import_judge(struct cli_store *store, const char *path)
+int store_import_validate(struct cli_store *store, const char *path)
 {
     return read_file(store, path, false);
 }

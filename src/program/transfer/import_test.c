@@ -58,7 +58,7 @@ static void open_target(struct shop *target)
     shop_advance(target, DET_DAY);
 }
 
-static void a_store_goes_through_its_export(void **state)
+static void export_and_import_preserve_a_store(void **state)
 {
     struct shop shop, target;
     char *before, *after;
@@ -70,7 +70,7 @@ static void a_store_goes_through_its_export(void **state)
     before = export_text(&shop);
     open_target(&target);
     assert_int_equal(store_import(&target.store, path), CLI_OK);
-    assert_string_equal(shop_said(&target), "5 instances and 64 events imported\n");
+    assert_string_equal(shop_printed(&target), "5 instances and 64 events imported\n");
     after = export_text(&target);
     assert_same(before, after);
     free(before);
@@ -79,8 +79,8 @@ static void a_store_goes_through_its_export(void **state)
     shop_close(&shop);
 }
 
-/* Of an instance with events, and of one whose events are all deleted. */
-static void export_failed(struct shop *shop, const char *said, bool is_dead, bool has_events)
+/* Exports an instance with events, and one whose events are all deleted. */
+static void export_failed(struct shop *shop, const char *printed, bool is_dead, bool has_events)
 {
     struct instance instance;
     uint64_t count;
@@ -90,7 +90,7 @@ static void export_failed(struct shop *shop, const char *said, bool is_dead, boo
     shop_send(shop, "o-1", "pay");
     assert_int_equal(det_runtime_snapshot(shop->runtime, shop->order, "o-1", NULL), 0);
     stop_runtime(shop);
-    shop_fail_effect(shop, "o-1", 3, DET_ERR_IO, said, is_dead);
+    shop_fail_effect(shop, "o-1", 3, DET_ERR_IO, printed, is_dead);
     if (!has_events) {
         assert_int_equal(instance_find(&shop->store, "o-1", &instance), CLI_OK);
         assert_int_equal(
@@ -101,13 +101,13 @@ static void export_failed(struct shop *shop, const char *said, bool is_dead, boo
     free(export_text(shop));
 }
 
-static void dead_letters_and_what_they_said_go_through_an_export(void **state)
+static void dead_letters_and_their_reasons_survive_an_export(void **state)
 {
-    static const char *const said[] = { "status 503", "exit code 1: \"no\"", NULL };
+    static const char *const printed[] = { "status 503", "exit code 1: \"no\"", NULL };
 
     (void)state;
     for (unsigned i = 0; i < 12; i++) {
-        const char *reason = said[i % 3];
+        const char *reason = printed[i % 3];
         bool is_dead = i % 2, has_events = i < 6;
         struct instance instance;
         struct shop shop, target;
@@ -131,7 +131,7 @@ static void dead_letters_and_what_they_said_go_through_an_export(void **state)
 }
 
 /* Stores in memory keep 64 events; the history before those is only in a snapshot. */
-static void where_events_are_gone_the_rest_goes_on(void **state)
+static void pruned_instance_continues_after_import(void **state)
 {
     struct det_store_snapshot snapshot = { .taken_at = 0 };
     struct instance instance;
@@ -147,7 +147,7 @@ static void where_events_are_gone_the_rest_goes_on(void **state)
     free(export_text(&shop));
     open_target(&target);
     assert_int_equal(store_import(&target.store, path), CLI_OK);
-    assert_string_equal(shop_said(&target), "1 instance and 64 events imported\n");
+    assert_string_equal(shop_printed(&target), "1 instance and 64 events imported\n");
     assert_int_equal(instance_find(&target.store, "long", &instance), CLI_OK);
     assert_int_equal(instance.loaded.head.sequence, 100);
     assert_int_equal(instance.loaded.head.transition_count, 50);
@@ -174,10 +174,10 @@ static void an_import_can_be_repeated(void **state)
     before = export_text(&shop);
     open_target(&target);
     assert_int_equal(store_import(&target.store, path), CLI_OK);
-    (void)shop_said(&target);
+    (void)shop_printed(&target);
     assert_int_equal(store_import(&target.store, path), CLI_OK);
     assert_string_equal(
-        shop_said(&target), "0 instances and 0 events imported\n5 instances were there already\n");
+        shop_printed(&target), "0 instances and 0 events imported\n5 instances already existed\n");
     after = export_text(&target);
     assert_same(before, after);
     free(before);
@@ -250,7 +250,7 @@ static void an_import_that_was_broken_off_is_completed(void **state)
 }
 
 /* The first commit of one without events makes it look complete: so it has to be the only one. */
-static void effects_that_failed_are_not_lost_when_it_is_broken_off(void **state)
+static void interrupted_import_loses_no_failed_effects(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 4; i++) {
@@ -288,7 +288,7 @@ static void ids_of_events_are_known_in_the_new_store(void **state)
     shop_close(&shop);
 }
 
-static void another_history_is_a_conflict(void **state)
+static void import_of_a_different_history_is_a_conflict(void **state)
 {
     struct shop shop, target;
 
@@ -304,13 +304,14 @@ static void another_history_is_a_conflict(void **state)
     stop_runtime(&target);
     assert_int_equal(store_import(&target.store, path), CLI_CONFLICT);
     assert_non_null(strstr(
-        shop_said(&target), "order 'charging' is there, with another history; it was not touched, "
-                            "and the rest was not imported\n"));
+        shop_printed(&target),
+        "order 'charging' exists with a different history; it stays unchanged, "
+        "and the rest was not imported\n"));
     shop_close(&target);
     shop_close(&shop);
 }
 
-static void those_before_a_conflict_are_imported(void **state)
+static void instances_before_a_conflict_are_imported(void **state)
 {
     struct shop shop, target;
     struct instance instance;
@@ -354,7 +355,7 @@ static void many_instances_share_commits(void **state)
     assert_int_equal(store_import(&target.store, path), CLI_OK);
     /* Two rounds for each group of 256. */
     assert_int_equal(commits_left, 94);
-    assert_string_equal(shop_said(&target), "600 instances and 300 events imported\n");
+    assert_string_equal(shop_printed(&target), "600 instances and 300 events imported\n");
     after = export_text(&target);
     assert_same(before, after);
     free(before);
@@ -385,19 +386,19 @@ static void a_damaged_export_changes_nothing(void **state)
     open_target(&target);
     *strstr(copy, "\"cents\":9007") = ' ';
     assert_int_equal(import_text(&target, copy), CLI_USAGE);
-    assert_non_null(strstr(shop_said(&target), "export.jsonl:3: "));
+    assert_non_null(strstr(shop_printed(&target), "export.jsonl:3: "));
     memcpy(copy, text, strlen(text) + 1);
     memcpy(strstr(copy, "9007199254740993"), "9007199254740992", 16);
     assert_int_equal(import_text(&target, copy), CLI_USAGE);
-    assert_non_null(strstr(shop_said(&target), ":3: the hash chain is broken"));
+    assert_non_null(strstr(shop_printed(&target), ":3: the hash chain is broken"));
     memcpy(copy, text, strlen(text) + 1);
     *strstr(copy, "{\"kind\":\"end\"") = '\0';
     assert_int_equal(import_text(&target, copy), CLI_USAGE);
-    assert_non_null(strstr(shop_said(&target), "the end is missing: the file was cut off"));
+    assert_non_null(strstr(shop_printed(&target), "the end is missing: the file was cut off"));
     assert_int_equal(import_text(&target, "hello\n"), CLI_USAGE);
-    assert_non_null(strstr(shop_said(&target), ":1: this is not an export of a store"));
+    assert_non_null(strstr(shop_printed(&target), ":1: this is not an export of a store"));
     assert_int_equal(import_text(&target, ""), CLI_USAGE);
-    assert_non_null(strstr(shop_said(&target), "this is not an export of a store"));
+    assert_non_null(strstr(shop_printed(&target), "this is not an export of a store"));
     assert_int_equal(store_import(&target.store, "/nowhere/at/all"), CLI_NOT_FOUND);
     assert_null(target.store.machines);
     free(copy);
@@ -436,7 +437,7 @@ static void put_job(struct det_store *store)
     assert_int_equal(store->ops->jobs->fire(store, &firing), 0);
 }
 
-static void a_lack_of_memory_anywhere_is_told(void **state)
+static void import_reports_every_failed_allocation(void **state)
 {
     struct shop shop;
 
@@ -451,7 +452,7 @@ static void a_lack_of_memory_anywhere_is_told(void **state)
     shop_close(&shop);
 }
 
-static void nothing_is_overwritten_by_an_export(void **state)
+static void export_does_not_overwrite_a_file(void **state)
 {
     struct shop shop;
     char *text;
@@ -466,29 +467,29 @@ static void nothing_is_overwritten_by_an_export(void **state)
     assert_string_equal(text, "precious");
     free(text);
     assert_int_equal(store_export(&shop.store, "/nowhere/at/all"), CLI_FAILURE);
-    (void)shop_said(&shop);
+    (void)shop_printed(&shop);
     assert_int_equal(store_export(&shop.store, NULL), CLI_OK);
     assert_non_null(
-        strstr(shop_said(&shop), "{\"kind\":\"end\",\"instances\":0,\"events\":0,\"jobs\":0,"));
+        strstr(shop_printed(&shop), "{\"kind\":\"end\",\"instances\":0,\"events\":0,\"jobs\":0,"));
     shop_close(&shop);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_store_goes_through_its_export),
-        TEST(dead_letters_and_what_they_said_go_through_an_export),
-        TEST(where_events_are_gone_the_rest_goes_on),
+        TEST(export_and_import_preserve_a_store),
+        TEST(dead_letters_and_their_reasons_survive_an_export),
+        TEST(pruned_instance_continues_after_import),
         TEST(an_import_can_be_repeated),
         TEST(an_import_that_was_broken_off_is_completed),
-        TEST(effects_that_failed_are_not_lost_when_it_is_broken_off),
+        TEST(interrupted_import_loses_no_failed_effects),
         TEST(ids_of_events_are_known_in_the_new_store),
-        TEST(another_history_is_a_conflict),
-        TEST(those_before_a_conflict_are_imported),
+        TEST(import_of_a_different_history_is_a_conflict),
+        TEST(instances_before_a_conflict_are_imported),
         TEST(many_instances_share_commits),
         TEST(a_damaged_export_changes_nothing),
-        TEST(a_lack_of_memory_anywhere_is_told),
-        TEST(nothing_is_overwritten_by_an_export),
+        TEST(import_reports_every_failed_allocation),
+        TEST(export_does_not_overwrite_a_file),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

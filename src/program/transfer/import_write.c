@@ -5,6 +5,7 @@
  * instance, all in one call. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "transfer/import_internal.h"
 
@@ -16,7 +17,7 @@ struct round {
     size_t count;
 };
 
-/* With the last commit of an instance everything is as it was. */
+/* The last commit of an instance restores everything. */
 static void complete_commit(struct incoming *incoming, struct det_store_commit *commit)
 {
     incoming->at = incoming->head;
@@ -38,6 +39,8 @@ static void prepare_new(struct incoming *incoming, struct det_store_commit *comm
     size_t newer = incoming->moves < incoming->history_count ? (size_t)incoming->moves
                                                              : incoming->history_count;
 
+    det_assert(incoming->moves <= incoming->head.transition_count);
+    det_assert(incoming->first <= incoming->head.sequence && incoming->written == 0);
     *commit = (struct det_store_commit){ .is_new = true, .data = incoming->data };
     incoming->at = (struct det_store_head){
         .sequence = incoming->first ? incoming->first - 1 : incoming->head.sequence,
@@ -59,10 +62,14 @@ static void prepare_new(struct incoming *incoming, struct det_store_commit *comm
     commit->history_count = commit->is_snapshot ? incoming->history_count - newer : 0;
 }
 
-/* Events that wait for their turn. */
+/* Number of events that are not written. */
 static size_t count_waiting(const struct incoming *incoming)
 {
-    return incoming->events.size / sizeof(struct det_store_event) - incoming->written;
+    size_t count = incoming->events.size / sizeof(struct det_store_event);
+
+    det_assert(count == incoming->answers.size / sizeof(struct det_store_answer));
+    det_assert(incoming->written <= count);
+    return count - incoming->written;
 }
 
 /* The head after these events. */
@@ -101,6 +108,8 @@ static void prepare_events(struct incoming *incoming, struct det_store_commit *c
     const struct det_store_event *events = all + incoming->written, *last;
     size_t count = batch_size(events, count_waiting(incoming));
 
+    det_assert(count > 0 && count <= DET_BATCH_MAX);
+    det_assert(events[0].sequence == incoming->at.sequence + 1);
     last = &events[count - 1];
     *commit = (struct det_store_commit){ .events = events,
                                          .event_count = count,
@@ -141,9 +150,10 @@ static void gather_round(struct import *import, struct round *round)
         round->all[round->count] = commit;
         round->whose[round->count++] = import->group[i];
     }
+    det_assert(round->count <= import->group_count);
 }
 
-/* Counts what is there now; the first failure of the round is the result. */
+/* Counts the written instances; returns the first failure of the round. */
 static int settle_round(struct import *import, const struct round *round)
 {
     int r = 0;
@@ -163,8 +173,8 @@ static int settle_round(struct import *import, const struct round *round)
     return r;
 }
 
-/* Those that are whole are done; the one whose events still come stays, without those that are
- * written. */
+/* Closes complete instances; the one that still receives events stays, without its written
+ * events. */
 static void forget_written(struct import *import)
 {
     struct incoming *current = import->current;
@@ -174,6 +184,7 @@ static void forget_written(struct import *import)
 
         if (incoming == current)
             continue;
+        det_assert(incoming->is_passed || count_waiting(incoming) == 0);
         import->instances += !incoming->is_passed;
         import->passed += incoming->is_passed;
         incoming_close(import, import->group[i]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* answer.c - the event ids that an instance of the memory store remembers: a list in the order in
- * which they came, and a map. */
+/* answer.c - the remembered event ids of an instance in the memory store: a list in the order of
+ * arrival, and a map. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -13,6 +13,18 @@ const struct memory_answer *det_memory_answer_find(
     const struct memory_instance *instance, const char *event_id)
 {
     return instance->more ? det_map_get(&instance->more->answer_of, event_id) : NULL;
+}
+
+/* The list and the map have the same ones: the oldest is first. */
+static void assert_answers(const struct memory_more *more)
+{
+    det_assert(det_list_is_empty(&more->answers) == (more->answer_of.count == 0));
+    if (DET_CHECKS && more->answer_of.count) {
+        const struct memory_answer *oldest =
+            DET_CONTAINER(more->answers.next, struct memory_answer, node);
+
+        det_assert(det_map_get(&more->answer_of, oldest->id) == oldest);
+    }
 }
 
 int det_memory_answer_reserve(
@@ -42,6 +54,7 @@ static struct memory_answer *take_oldest(struct memory_more *more)
     det_assert(node);
     removed = det_map_remove(&more->answer_of, oldest->id);
     det_assert(removed == oldest);
+    assert_answers(more);
     return oldest;
 }
 
@@ -61,6 +74,7 @@ void det_memory_answer_put(
     det_list_append(&more->answers, &answer->node);
     r = det_map_put(&more->answer_of, answer);
     det_assert(r == 0);
+    assert_answers(more);
 }
 
 void det_memory_answer_forget(struct memory_store *store, struct memory_more *more, det_time before)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* check.c - verifies the invariants of a memory store. No disk could have damaged it: a finding is
- * a fault of the program. */
+/* check.c - verifies the invariants of a memory store. A finding is a bug of the program, since
+ * there is no disk to damage the store. */
 #include <string.h>
 
 #include "os/os.h"
@@ -33,17 +33,16 @@ static int check_head(struct findings *findings)
 
     r = note_finding(
         findings, head->state < instance->machine->machine->state_count, 0,
-        "it is in a state that the definition does not have");
+        "its state is not in the definition");
     if (r == 0)
         r = note_finding(
             findings,
             instance->listed == listed && instance->listed_sequence == head->sequence &&
                 instance->listed_moved_at == head->last_transition_at,
-            0, "lists show it in another state than it is in");
+            0, "lists show another state than its own");
     if (r == 0)
         r = note_finding(
-            findings, instance->row_count <= head->sequence, 0,
-            "it has more events than its sequence counts");
+            findings, instance->row_count <= head->sequence, 0, "more events than its sequence");
     return r;
 }
 
@@ -64,7 +63,8 @@ static int check_event(void *context, const struct det_store_event *row)
     walk->visit = row->visit;
     walk->sequence = row->sequence;
     return note_finding(
-        walk->findings, is_next, row->sequence, "an event does not begin where the last one ended");
+        walk->findings, is_next, row->sequence,
+        "an event does not start in the state of the previous one");
 }
 
 static int check_events(struct det_store *store, struct findings *findings)
@@ -79,7 +79,7 @@ static int check_events(struct det_store *store, struct findings *findings)
         return r;
     return note_finding(
         findings, walk.state == instance->head.state && walk.visit == instance->head.visit,
-        walk.sequence, "the last event does not lead to the state it is in");
+        walk.sequence, "the last event does not lead to its state");
 }
 
 static int check_more(struct findings *findings)
@@ -105,7 +105,7 @@ static int check_more(struct findings *findings)
     if (more->snapshot)
         is_right = is_right && more->snapshot->head.sequence <= last;
     return note_finding(
-        findings, is_right, 0, "it has effects, deferred events or a snapshot of no event");
+        findings, is_right, 0, "effects, deferred events or a snapshot without an event");
 }
 
 static int check_instance(struct det_store *store, struct findings *findings)

@@ -11,7 +11,7 @@
 #include "store/contract.h"
 #include "store/memory/memory.h"
 
-/* Objects that were made while reserving; they are hung on the instance or thrown away. */
+/* Objects created while reserving; they are attached to the instance or freed. */
 struct staged {
     struct det_list effects, deferred;
     struct memory_answer *answer;
@@ -27,7 +27,7 @@ static bool timer_matches(struct memory_instance *instance, const struct det_sto
     return timer->is_armed && timer->due == row->due && timer->visit == row->visit;
 }
 
-/* DET_NEVER: it is dead. */
+/* DET_NEVER: the timer is dead. */
 static det_time next_of(struct memory_instance *instance, const struct det_store_timer *row)
 {
     return atomic_load_explicit(&memory_timer_of(instance, row->timer)->next, memory_order_relaxed);
@@ -96,6 +96,7 @@ static int reserve_timers(struct memory_store *store, struct memory_instance *in
     size_t count = (size_t)instance->machine->timer_count + 1;
     struct memory_timer *timers = DET_NEW_ARRAY(store->store.allocator, count, struct memory_timer);
 
+    det_assert(!instance->more->timers);
     if (!timers)
         return DET_ERR_NO_MEMORY;
     for (size_t i = 0; i < count; i++)
@@ -199,7 +200,7 @@ static int reserve_commit(
     return r;
 }
 
-/* What attempts leave behind. */
+/* Stores the results of attempts. */
 static void set_attempts(
     struct memory_store *store, struct memory_timer *timer, const struct det_store_timer *row)
 {
@@ -240,11 +241,12 @@ static void apply_timer(
     timer->visit = row->visit;
     timer->event = row->event;
     timer->has_value = row->value != NULL;
+    det_assert(!row->value || timer->value);
     if (row->value)
         memcpy(timer->value, row->value, instance->machine->event_size);
 }
 
-/* Keeps no more dead effects than the limit; the oldest goes. */
+/* Limits the number of dead effects; drops the oldest. */
 static void bury_effects(struct memory_store *store, struct memory_instance *instance)
 {
     struct memory_effect *oldest = NULL;
@@ -264,7 +266,7 @@ static void bury_effects(struct memory_store *store, struct memory_instance *ins
         det_memory_effect_close(store, instance->machine, oldest);
 }
 
-/* Takes the place of the one of the same name, or comes last. */
+/* Replaces the effect with the same name, or appends it. */
 static void set_effect(
     struct memory_store *store, struct memory_instance *instance,
     const struct det_store_effect *row, struct det_list *node)
@@ -339,6 +341,18 @@ static void apply_deferred(
         det_memory_deferred_close(store, instance->machine, old);
 }
 
+/* 3: there is a sequence for each row that is kept. A timer that is not armed has no time. */
+static void assert_instance(const struct memory_instance *instance)
+{
+    const struct memory_timer *timer = &instance->state_timer;
+
+    det_assert(instance->head.state < instance->machine->machine->state_count);
+    det_assert(instance->row_count <= instance->head.sequence);
+    det_assert(instance->listed_sequence == instance->head.sequence);
+    det_assert(timer->is_armed || timer->next == DET_NEVER);
+    det_assert(!timer->has_value || timer->value);
+}
+
 static void set_head(struct memory_instance *instance, const struct det_store_head *head)
 {
     instance->head = *head;
@@ -378,10 +392,11 @@ static void apply_commit(
         set_head(instance, commit->head);
     if (commit->is_snapshot)
         det_memory_snapshot_take(store, instance, commit);
+    det_assert(det_list_is_empty(&staged->effects) && det_list_is_empty(&staged->deferred));
 }
 
-/* What most commits are: one event that fits into its row, and at most the state's own timer set or
- * cleared. There is nothing to reserve and nothing to find. */
+/* True for the most frequent commits: one event that fits into its row, and at most the state's own
+ * timer set or cleared. They need no reservation and no search. */
 static bool is_light(
     const struct memory_store *store, const struct memory_instance *instance,
     const struct det_store_commit *commit)
@@ -436,6 +451,7 @@ static int commit_known(
     }
     if (is_light(store, instance, commit)) {
         apply_light(store, instance, commit);
+        det_check((assert_instance(instance), true));
         return 0;
     }
     r = check_commit(store, instance, commit);
@@ -450,11 +466,12 @@ static int commit_known(
         return r;
     }
     apply_commit(store, instance, commit, &staged);
+    assert_instance(instance);
     commit->next = instance->rows ? memory_row_at(instance, instance->row_next) : NULL;
     return 0;
 }
 
-/* The instance is complete before it can be found. */
+/* The instance must be complete before it is in the map. */
 static int commit_new(struct memory_store *store, struct det_store_commit *commit)
 {
     struct det_world *world = store->store.world;

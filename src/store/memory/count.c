@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* count.c - counts in the memory store. It looks at every instance, while others change them. Only
- * the allocator knows how many bytes they take. */
+/* count.c - counts in the memory store. Reads every instance while others change them. Sizes in
+ * bytes are unknown: only the allocator has them. */
 #include <detent/tool/store.h>
 
 #include "base/memory.h"
@@ -75,7 +75,7 @@ static int count_machine(
     return r;
 }
 
-/* Those there are now; they stay as long as the store. NULL: no memory, or there are none. */
+/* The current machines; they live as long as the store. NULL: no memory, or no machines. */
 static const struct memory_machine **machines_of(struct memory_store *store, size_t *ret_count)
 {
     const struct memory_machine **machines, *machine;
@@ -106,7 +106,7 @@ int det_memory_count(
     if (machines)
         DET_DELETE_ARRAY(base->allocator, machines, machine_count);
     if (r == 0)
-        r = det_count_tell(&count, visit, context);
+        r = det_count_report(&count, visit, context);
     det_count_deinit(&count);
     if (r == 0)
         *ret_bytes = 0;

@@ -8,21 +8,22 @@
  *               array that a list sorts if ids were added or removed since
  *     deltas:   an array of pointers: the delta of sync id n is at n - oldest
  *
- * memory/documents_look.c lists and compacts them.
+ * memory/documents_read.c lists and compacts them.
  *
  * Invariants, under the store's mutex
- *   1. An id that is in the map is in the array, at its `index`, and has a document.
+ *   1. An id in the map is also in the array, at its `index`, and has a document.
  *   2. There is a delta for every sync id of the `delta_count` up to `latest`.
- *   3. A save first judges, then makes all that it needs, then applies. Applying cannot fail. */
+ *   3. A save first judges, then reserves memory, then applies. Applying cannot fail. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
 #include "store/memory/documents.h"
 
 #define CAPACITY_MIN 16u
 
-/* Copies to `*place`, which moves on; a final 0 behind it. */
+/* Copies a text with a final 0 to `*place` and advances it. */
 static const char *put_text(char **place, const char *text, size_t size)
 {
     char *begin = *place;
@@ -128,7 +129,7 @@ static int compare_places(
     return order != 0 ? order : (role > row->role) - (role < row->role);
 }
 
-/* NULL: there is none. */
+/* NULL: no such document. */
 static struct memory_document *find_document(
     struct memory_document_id *id, const char *kind, enum det_document_role role)
 {
@@ -144,7 +145,7 @@ static struct memory_document *find_document(
 
 /* The ids. */
 
-/* Room for `count` pointers: where they are then, or NULL. */
+/* Grows an array to `count` pointers; NULL: no memory. */
 static void *grow_pointers(
     const struct memory_store *store, void *pointers, size_t count, size_t *capacity)
 {
@@ -191,6 +192,7 @@ static void remove_id(struct memory_store *store, struct memory_document_id *id)
     struct memory_documents *documents = &store->documents;
     struct memory_document_id *last = documents->ids[--documents->id_count];
 
+    det_assert(id->index <= documents->id_count && documents->ids[id->index] == id);
     documents->ids[id->index] = last;
     last->index = id->index;
     documents->is_sorted = false;
@@ -198,11 +200,11 @@ static void remove_id(struct memory_store *store, struct memory_document_id *id)
     id_close(store, id);
 }
 
-/* Saving: what must be made before anything is changed. */
+/* Saving: objects to create before any change. */
 
 struct made {
-    struct memory_document **documents; /* of each cell; NULL: none is wanted */
-    struct memory_document_id **ids;    /* of each cell; NULL: it was there already */
+    struct memory_document **documents; /* for each cell; NULL: none needed */
+    struct memory_document_id **ids;    /* for each cell; NULL: the id exists already */
     struct memory_delta **deltas;       /* of each change */
 };
 
@@ -310,7 +312,7 @@ static void apply_save(
 {
     struct memory_documents *documents = &store->documents;
 
-    /* Those that come before those that go: two cells may be of one id. */
+    /* Additions before removals: two cells may have the same id. */
     for (size_t i = 0; i < stage->cell_count; i++) {
         if (stage->cells[i]->is_changed && made->documents[i])
             apply_cell(store, stage->cells[i], made->documents[i]);
@@ -324,6 +326,8 @@ static void apply_save(
     for (size_t i = 0; i < stage->change_count; i++)
         documents->deltas[documents->delta_first + documents->delta_count++] = made->deltas[i];
     documents->latest = stage->latest;
+    det_assert(documents->delta_count <= documents->latest);
+    det_assert(documents->id_of.count == documents->id_count);
 }
 
 static int save_locked(
@@ -342,7 +346,7 @@ static int save_locked(
             r = det_document_stage_fill(stage, cell, &there->row);
     }
     if (r == 0)
-        r = det_document_stage_judge(stage, store->documents.latest, now, reterr);
+        r = det_document_stage_validate(stage, store->documents.latest, now, reterr);
     if (r < 0 || !stage->change_count)
         return r;
     r = make_rows(store, stage, &made, now);
@@ -370,7 +374,7 @@ static int memory_save(
     if (r == 0)
         det_document_stage_answer(&stage, ret);
     else if (r == DET_ERR_NO_MEMORY)
-        (void)det_error_set(reterr, r, "no memory to save documents");
+        (void)det_error_set(reterr, r, "out of memory: cannot save documents");
     det_document_stage_close(&stage);
     return r;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* documents.h - documents of the memory store, as the files of them share them. */
+/* documents.h - documents of the memory store, shared by its files. */
 #ifndef DET_STORE_MEMORY_DOCUMENTS_H
 #define DET_STORE_MEMORY_DOCUMENTS_H
 
@@ -33,7 +33,7 @@ static inline struct memory_document *memory_document_at(struct det_list *node)
 
 /* Under the store's mutex. */
 void det_memory_delta_close(struct memory_store *store, struct memory_delta *delta);
-/* The oldest ones, of which there are as many. */
+/* Drops the oldest `count` deltas. */
 void det_memory_deltas_drop(struct memory_store *store, size_t count);
 
 /* Operations. */

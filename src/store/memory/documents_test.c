@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* documents_test.c - documents without memory; what they do with it is in
- * tests/conform/document_cases.c. */
+/* documents_test.c - documents when memory fails; tests/conform/document_cases.c has the rest. */
 #include "lib/test.h"
 
 #include "store/document.h"
@@ -71,7 +70,7 @@ static int all_or_nothing(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void a_save_without_memory_leaves_nothing_behind(void **state)
+static void document_save_survives_failed_allocations(void **state)
 {
     (void)state;
     det_test_each_failure(all_or_nothing, NULL);
@@ -80,7 +79,7 @@ static void a_save_without_memory_leaves_nothing_behind(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_save_without_memory_leaves_nothing_behind),
+        cmocka_unit_test(document_save_survives_failed_allocations),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

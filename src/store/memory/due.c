@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* due.c - what is due in the memory store. It looks at every instance of a machine and keeps the
- * first ones in a heap, whose top is the last of them. Runtimes ask once for a machine, so there is
- * no index that every commit would have to maintain. */
+/* due.c - lists due work of the memory store. It reads every instance of a machine and keeps the
+ * first entries in a heap, whose top is the last of them. Runtimes list once per machine, so an
+ * index maintained by every commit would cost more. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
+#include "store/contract.h"
 #include "store/memory/memory.h"
 
 #define CAPACITY_MIN 16u
@@ -19,15 +21,15 @@ struct entry {
     bool is_timer;
 };
 
-struct look {
+struct reading {
     const struct det_allocator *allocator;
-    struct entry *entries; /* a binary heap, the last one due on top */
+    struct entry *entries; /* a binary heap with the latest entry on top */
     size_t count, capacity, limit;
     const struct det_store_due_query *query;
     det_time next;
 };
 
-/* Equal times in the order of ids, so that a run is repeatable. */
+/* Equal times are ordered by id, so that a run is repeatable. */
 static int compare_entries(const void *left, const void *right)
 {
     const struct entry *a = left, *b = right;
@@ -66,25 +68,25 @@ static void sift_down(struct entry *entries, size_t count)
     }
 }
 
-static int grow_entries(struct look *look)
+static int grow_entries(struct reading *reading)
 {
-    size_t capacity = look->capacity ? look->capacity * 2 : CAPACITY_MIN;
+    size_t capacity = reading->capacity ? reading->capacity * 2 : CAPACITY_MIN;
     struct entry *entries;
 
     entries = det_realloc(
-        look->allocator, look->entries, look->capacity * sizeof *entries,
+        reading->allocator, reading->entries, reading->capacity * sizeof *entries,
         capacity * sizeof *entries);
     if (!entries)
         return DET_ERR_NO_MEMORY;
-    look->entries = entries;
-    look->capacity = capacity;
+    reading->entries = entries;
+    reading->capacity = capacity;
     return 0;
 }
 
-static void pass_due(struct look *look, det_time due)
+static void pass_due(struct reading *reading, det_time due)
 {
-    if (due < look->next)
-        look->next = due;
+    if (due < reading->next)
+        reading->next = due;
 }
 
 static bool is_wanted(const struct det_store_due_query *query, det_time due, bool is_timer)
@@ -94,33 +96,34 @@ static bool is_wanted(const struct det_store_due_query *query, det_time due, boo
 }
 
 static int add_entry(
-    struct look *look, const struct memory_instance *instance, det_time due, bool timer)
+    struct reading *reading, const struct memory_instance *instance, det_time due, bool timer)
 {
     struct entry entry = { due, instance, timer };
     int r = 0;
 
-    if (!is_wanted(look->query, due, timer))
+    if (!is_wanted(reading->query, due, timer))
         return 0;
-    if (due > look->query->before || !look->limit) {
-        pass_due(look, due);
+    if (due > reading->query->before || !reading->limit) {
+        pass_due(reading, due);
         return 0;
     }
-    if (look->count == look->limit) {
-        bool is_earlier = compare_entries(&entry, &look->entries[0]) < 0;
+    if (reading->count == reading->limit) {
+        bool is_earlier = compare_entries(&entry, &reading->entries[0]) < 0;
 
-        pass_due(look, is_earlier ? look->entries[0].due : due);
+        pass_due(reading, is_earlier ? reading->entries[0].due : due);
         if (is_earlier) {
-            look->entries[0] = entry;
-            sift_down(look->entries, look->count);
+            reading->entries[0] = entry;
+            sift_down(reading->entries, reading->count);
         }
         return 0;
     }
-    if (look->count == look->capacity)
-        r = grow_entries(look);
+    if (reading->count == reading->capacity)
+        r = grow_entries(reading);
     if (r < 0)
         return r;
-    look->entries[look->count] = entry;
-    sift_up(look->entries, look->count++);
+    det_assert(reading->count < reading->capacity && reading->count < reading->limit);
+    reading->entries[reading->count] = entry;
+    sift_up(reading->entries, reading->count++);
     return 0;
 }
 
@@ -129,23 +132,23 @@ static det_time timer_due(const struct memory_timer *timer)
     return atomic_load_explicit(&timer->next, memory_order_relaxed);
 }
 
-/* Under the mutex, under which all of it but the times of timers is changed. */
-static int look_at(struct look *look, const struct memory_instance *instance)
+/* Under the mutex, which protects everything except the times of timers. */
+static int inspect(struct reading *reading, const struct memory_instance *instance)
 {
     const struct memory_more *more = instance->more;
     int r;
 
-    r = add_entry(look, instance, timer_due(&instance->state_timer), true);
+    r = add_entry(reading, instance, timer_due(&instance->state_timer), true);
     if (!more)
         return r;
     for (unsigned i = 0; r == 0 && more->timers && i <= instance->machine->timer_count; i++)
-        r = add_entry(look, instance, timer_due(&more->timers[i]), true);
+        r = add_entry(reading, instance, timer_due(&more->timers[i]), true);
     for (struct det_list *node = more->effects.next; r == 0 && node != &more->effects;
          node = node->next) {
         const struct det_store_effect *row = &DET_CONTAINER(node, struct memory_effect, node)->row;
 
         if (!row->is_dead)
-            r = add_entry(look, instance, row->next, false);
+            r = add_entry(reading, instance, row->next, false);
     }
     return r;
 }
@@ -162,15 +165,15 @@ static const struct memory_instance *newest_of(
     return newest;
 }
 
-static int look_at_all(
-    struct memory_store *store, const struct det_machine *machine, struct look *look)
+static int inspect_all(
+    struct memory_store *store, const struct det_machine *machine, struct reading *reading)
 {
     int r = 0;
 
     for (const struct memory_instance *instance = newest_of(store, machine); r == 0 && instance;
          instance = instance->older) {
         det_mutex_lock(store->store.world, store->mutex);
-        r = look_at(look, instance);
+        r = inspect(reading, instance);
         det_mutex_unlock(store->store.world, store->mutex);
     }
     return r;
@@ -181,23 +184,24 @@ int det_memory_due(
     const struct det_store_due_query *query,
     int (*visit)(void *context, const struct det_store_due *row), void *context, det_time *ret_next)
 {
-    struct look look = {
+    struct reading reading = {
         .allocator = store->allocator, .limit = query->limit, .query = query, .next = DET_NEVER
     };
     int r;
 
-    r = look_at_all(memory_store_of(store), machine, &look);
-    if (r == 0 && look.count)
-        qsort(look.entries, look.count, sizeof *look.entries, compare_entries);
-    for (size_t i = 0; r == 0 && i < look.count; i++) {
-        const struct entry *entry = &look.entries[i];
+    det_contract_due(machine, query, visit, ret_next);
+    r = inspect_all(memory_store_of(store), machine, &reading);
+    if (r == 0 && reading.count)
+        qsort(reading.entries, reading.count, sizeof *reading.entries, compare_entries);
+    for (size_t i = 0; r == 0 && i < reading.count; i++) {
+        const struct entry *entry = &reading.entries[i];
 
         r = visit(
             context, &(struct det_store_due){ entry->instance->id, entry->due, entry->is_timer });
     }
-    if (look.entries)
-        DET_DELETE_ARRAY(store->allocator, look.entries, look.capacity);
+    if (reading.entries)
+        DET_DELETE_ARRAY(store->allocator, reading.entries, reading.capacity);
     if (r == 0)
-        *ret_next = look.next;
+        *ret_next = reading.next;
     return r;
 }

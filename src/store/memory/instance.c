@@ -44,6 +44,7 @@ void det_memory_start_keep(struct memory_instance *instance, const struct det_st
 {
     size_t size = instance->machine->data_size;
 
+    det_assert(!instance->start && commit->is_new);
     if (commit->is_start_unknown || commit->head->sequence > 0)
         return;
     instance->start = (char *)instance->data + align_size(size);
@@ -129,6 +130,7 @@ struct memory_effect *det_memory_effect_open(
     if (!effect)
         return NULL;
     det_list_init(&effect->node);
+    det_assert(row->data && row->event && row->sequence);
     data = (char *)effect + align_size(sizeof *effect);
     event = data + align_size(machine->data_size);
     memcpy(data, row->data, machine->data_size);
@@ -170,6 +172,7 @@ struct memory_deferred *det_memory_deferred_open(
     if (!deferred)
         return NULL;
     det_list_init(&deferred->node);
+    det_assert(row->event && row->sequence);
     event = (char *)deferred + align_size(sizeof *deferred);
     memcpy(event, row->event, machine->event_size);
     deferred->row = (struct det_store_deferred){ row->sequence, event };

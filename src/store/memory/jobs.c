@@ -4,15 +4,15 @@
 /* jobs.c - jobs and schedules in the memory store. They end with the process: use them for
  * tests and for jobs that need not outlive it.
  *
- *     jobs:    a list in the order of their keys; the same by key, and by queue and id
- *     queues:  heaps of what is queued, delayed and running
+ *     jobs:    a list ordered by key, a map by key, and a map by queue and id
+ *     queues:  heaps of queued, delayed and running jobs
  *
  * memory/jobs_claim.c has claims, memory/jobs_keep.c has manual changes.
  *
  * Invariants, under the store's mutex
- *   1. What is in the list is in the maps, and the other way round.
+ *   1. The list and the maps contain the same jobs.
  *   2. A key is never used twice.
- *   3. A job is in the heap of its state; one that has ended is in none. */
+ *   3. A job is in the heap of its state; an ended job is in none. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -21,13 +21,13 @@
 #include "store/memory/jobs.h"
 
 struct memory_schedule {
-    const char *name; /* behind the struct */
+    const char *name; /* follows the struct */
     struct det_job_schedule row;
 };
 
 #define JOB_NAME_SIZE (DET_JOB_NAME_MAX + DET_ID_MAX + 2)
 
-/* Copies to `*place`, which moves on. */
+/* Copies bytes to `*place` and advances it. */
 static char *put_bytes(char **place, const void *bytes, size_t size)
 {
     char *begin = *place;
@@ -107,7 +107,7 @@ static struct memory_queue *queue_open(struct memory_store *store, const char *n
     return NULL;
 }
 
-/* Room for one more, whatever its states will be. */
+/* Reserves room for one more job in every heap. */
 static int queue_reserve(struct memory_queue *queue)
 {
     size_t count = queue->count + 1;
@@ -121,7 +121,7 @@ static int queue_reserve(struct memory_queue *queue)
     return r;
 }
 
-/* NULL: one that has ended. */
+/* NULL: the job has ended. */
 static struct det_heap *heap_of(struct memory_job *job)
 {
     switch (job->row.state) {
@@ -255,7 +255,7 @@ int det_memory_job_put(
     return 0;
 }
 
-/* Those that were new, when there is no memory for one after them. */
+/* Removes the new jobs of a call that ran out of memory. */
 static void take_back(struct memory_store *store, const struct det_job_place *places, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -347,7 +347,7 @@ static int memory_schedule(struct det_store *base, const char *name, struct det_
     return 0;
 }
 
-/* The next behind a name; NULL: none. They are few. */
+/* The next schedule after a name; NULL: none. A linear search, since schedules are few. */
 static struct memory_schedule *next_schedule(struct memory_store *store, const char *name)
 {
     struct memory_schedule *schedule, *next = NULL;
@@ -402,7 +402,7 @@ static int schedule_open(struct memory_store *store, const char *name, struct me
     return r;
 }
 
-/* A schedule whose token is 0 is there only because its first firing had no memory. */
+/* A schedule with token 0 remains from a first firing that ran out of memory. */
 static int fire_locked(struct memory_store *store, const struct det_job_firing *firing)
 {
     struct memory_schedule *schedule = det_map_get(&store->schedules, firing->name);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs.h - a job of the memory store, as the files of its jobs share it. All of this is
- * called under the store's mutex, but the operations at the end. */
+/* jobs.h - a job of the memory store, shared by its files. All functions except the operations at
+ * the end are called under the store's mutex. */
 #ifndef DET_STORE_MEMORY_JOBS_H
 #define DET_STORE_MEMORY_JOBS_H
 
@@ -11,11 +11,11 @@
 #include "store/jobs.h"
 #include "store/memory/memory.h"
 
-/* The jobs of a queue that have not ended, each in the heap of its state. It stays, however empty.
- */
+/* The pending jobs of a queue, each in the heap of its state. A queue is never removed. */
 struct memory_queue {
     const char *name;       /* follows the struct */
-    size_t count;           /* of its jobs, ended ones too: each heap has room for so many */
+    size_t count;           /* number of its jobs, including ended ones: the capacity of each
+                             * heap */
     struct det_heap queued; /* by key */
     struct det_heap delayed, running; /* by due_at */
 };
@@ -25,9 +25,9 @@ struct memory_job {
     struct det_id_node by_key;  /* the key */
     struct det_heap_node place; /* in the heap of its state */
     struct memory_queue *queue;
-    const char *name; /* of the map: queue, a line feed, id */
+    const char *name; /* key of the map: queue, a line feed, id */
     struct det_job_row row;
-    size_t size; /* of this block: the texts and the body follow it */
+    size_t size; /* size of this block: the texts and the body follow the struct */
     char reason[DET_REASON_MAX + 1];
 };
 
@@ -36,18 +36,18 @@ static inline struct memory_job *memory_job_at(struct det_list *node)
     return DET_CONTAINER(node, struct memory_job, node);
 }
 
-/* NULL: there is none. */
+/* NULL: no such job. */
 struct memory_job *det_memory_job_find(
     struct memory_store *store, const char *queue, const char *id);
 struct memory_job *det_memory_job_of_key(struct memory_store *store, uint64_t key);
-/* DET_ERR_NO_MEMORY is returned; whatever else there is to say is in the result. */
+/* Returns DET_ERR_NO_MEMORY; other errors are in the result. */
 DET_MUST_CHECK int det_memory_job_put(
     struct memory_store *store, const struct det_job_put *put, struct det_job_place *ret);
-/* Every change of a state. `due_at` of one that is neither DELAYED nor RUNNING is 0. */
+/* Changes the state. `due_at` is 0 unless the state is DELAYED or RUNNING. */
 void det_memory_job_set_state(struct memory_job *job, enum det_job_state state, det_time due_at);
-/* It waits, but not before `run_at`. */
+/* Makes the job wait, but not before `run_at`. */
 void det_memory_job_wait(struct memory_job *job, det_time run_at, det_time now);
-/* Gives it the next key, and so the last place in its queue. */
+/* Assigns the next key, and thus the last place in its queue. */
 void det_memory_job_set_last(struct memory_store *store, struct memory_job *job);
 void det_memory_job_remove(struct memory_store *store, struct memory_job *job);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs_claim.c - claims in the memory store: ends, renewals and new claims of one queue,
- * under the store's mutex. */
+/* jobs_claim.c - claims in the memory store: ends, renewals and new claims of one queue, under the
+ * store's mutex. */
 #include "os/os.h"
 #include "store/memory/jobs.h"
 
@@ -54,7 +54,7 @@ static struct memory_job *first_of(const struct det_heap *heap)
     return node ? DET_CONTAINER(node, struct memory_job, place) : NULL;
 }
 
-/* Puts back into the queue what is due, and what nobody has any more. */
+/* Returns due delayed jobs and jobs with lapsed claims to the queue. */
 static void put_back(const struct det_heap *heap, det_time now)
 {
     struct memory_job *job;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs_keep.c - manual changes of jobs in a memory store: retry and cancel, deletion of those that
- * have ended, and restoring those of another store. */
+/* jobs_keep.c - manual changes of jobs in a memory store: retry, cancel, deletion of ended jobs,
+ * and import from another store. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -19,7 +19,7 @@ static void retry_job(struct memory_store *store, struct memory_job *job)
     det_memory_job_wait(job, 0, 0);
 }
 
-/* Nobody has it, or who had it is gone. */
+/* No holder, or its claim has lapsed. */
 static bool is_free(const struct det_job_row *row, det_time now)
 {
     return row->state == DET_JOB_QUEUED || row->state == DET_JOB_DELAYED ||

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs_test.c - jobs without memory; what they do with it is in tests/conform/job_cases.c.
- */
+/* jobs_test.c - jobs when memory fails; tests/conform/job_cases.c has the rest. */
 #include "lib/test.h"
 
 #include "store/jobs.h"

@@ -11,7 +11,7 @@ static struct det_store_lease_change acquire(const char *name, const char *owner
     return (struct det_store_lease_change){ DET_LEASE_ACQUIRE, name, owner, 0, span };
 }
 
-static void what_is_no_lease_is_refused(void **state)
+static void invalid_lease_change_is_refused(void **state)
 {
     struct pad *pad = pad_open(NULL);
     char name[DET_ID_MAX + 2], owner[DET_OWNER_MAX + 2];
@@ -82,7 +82,7 @@ static void snap(struct pad *pad)
     assert_int_equal(commit(pad), 0);
 }
 
-static void the_ring_goes_on_behind_what_was_pruned(void **state)
+static void event_ring_continues_after_pruned_events(void **state)
 {
     static const uint32_t kept[] = { 1, 3, 64 };
 
@@ -143,7 +143,7 @@ static int found_wrong(void *context, const struct det_store_finding *row)
     return looked->answer;
 }
 
-static void looked_at(void *context, uint64_t done, uint64_t total)
+static void inspected(void *context, uint64_t done, uint64_t total)
 {
     struct looked *looked = context;
 
@@ -155,7 +155,7 @@ static struct looked check_now(struct pad *pad)
 {
     struct looked looked = { 0 };
 
-    assert_int_equal(pad->store->ops->check(pad->store, found_wrong, looked_at, &looked), 0);
+    assert_int_equal(pad->store->ops->check(pad->store, found_wrong, inspected, &looked), 0);
     assert_int_equal(looked.done, 1);
     assert_int_equal(looked.total, 1);
     return looked;
@@ -216,7 +216,7 @@ static void break_it(struct memory_instance *instance, int how)
 
 static void a_check_finds_what_the_invariants_exclude(void **state)
 {
-    static const char *const words[] = { "state", "lists",   "more events", "begin",
+    static const char *const words[] = { "state", "lists",   "more events", "start",
                                          "lead",  "effects", "effects",     "effects" };
 
     (void)state;
@@ -243,7 +243,7 @@ static int see_machine(void *context, const char *name, uint32_t version, const 
     return *(int *)context;
 }
 
-static void machines_are_told_by_name(void **state)
+static void machines_are_listed_by_name(void **state)
 {
     struct pad *pad = pad_open(NULL);
     int answer = 0;
@@ -258,12 +258,12 @@ static void machines_are_told_by_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_no_lease_is_refused),
+        cmocka_unit_test(invalid_lease_change_is_refused),
         cmocka_unit_test(leases_locks_and_snapshots_without_memory_are_refused),
-        cmocka_unit_test(the_ring_goes_on_behind_what_was_pruned),
+        cmocka_unit_test(event_ring_continues_after_pruned_events),
         cmocka_unit_test(options_of_stores_that_last_are_refused),
         cmocka_unit_test(a_check_finds_what_the_invariants_exclude),
-        cmocka_unit_test(machines_are_told_by_name),
+        cmocka_unit_test(machines_are_listed_by_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lease.c - leases by name and the locks of instances in the memory store, which are the same and
- * kept in two places. store/lease.h has the rules. */
+/* lease.c - named leases and locks of instances in the memory store: equal, but kept in two places.
+ * store/lease.h has the rules. */
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
+#include "store/contract.h"
 #include "store/lease.h"
 #include "store/memory/memory.h"
 
@@ -43,9 +44,9 @@ int det_memory_lock_check(
     return is_held ? DET_ERR_LOCKED : 0;
 }
 
-/* Commits look at the token and the end without a lock: who is granted it anew has the token before
- * the end. */
-static int change_and_tell(
+/* Commits read the token and the end without a lock: a new grant writes the token before the
+ * end. */
+static int change_and_report(
     struct memory_lease *lease, const struct det_store_lease_change *change, det_time now,
     struct det_store_lease *ret)
 {
@@ -56,6 +57,9 @@ static int change_and_tell(
     memcpy(ret->owner, lease->owner, sizeof ret->owner);
     r = det_lease_change(ret, change, now);
     if (r == 0) {
+        /* A grant has a number of its own: a holder of an older one is refused. */
+        det_assert(ret->token >= atomic_load(&lease->token));
+        det_assert(change->verb != DET_LEASE_ACQUIRE || ret->token > atomic_load(&lease->token));
         atomic_store(&lease->token, ret->token);
         memcpy(lease->owner, ret->owner, sizeof lease->owner);
         atomic_store(&lease->expires_at, ret->expires_at);
@@ -65,7 +69,7 @@ static int change_and_tell(
     return r;
 }
 
-/* A lease that was never granted is not there, and only granting it makes it. */
+/* A lease without a grant is not stored; only granting it creates it. */
 static int lease_locked(
     struct memory_store *store, const struct det_store_lease_change *change,
     struct det_store_lease *ret)
@@ -75,9 +79,9 @@ static int lease_locked(
     int r;
 
     if (lease)
-        return change_and_tell(lease, change, now, ret);
+        return change_and_report(lease, change, now, ret);
     if (change->verb != DET_LEASE_ACQUIRE)
-        return change->verb == DET_LEASE_LOOK ? 0 : DET_ERR_LOCK_LOST;
+        return change->verb == DET_LEASE_READ ? 0 : DET_ERR_LOCK_LOST;
     lease = lease_open(store, change->name);
     if (!lease)
         return DET_ERR_NO_MEMORY;
@@ -86,7 +90,7 @@ static int lease_locked(
         det_memory_lease_close(store, lease);
         return r;
     }
-    return change_and_tell(lease, change, now, ret);
+    return change_and_report(lease, change, now, ret);
 }
 
 int det_memory_lease(
@@ -96,6 +100,7 @@ int det_memory_lease(
     struct memory_store *memory = memory_store_of(store);
     int r;
 
+    det_contract_lease(change, ret);
     if (!det_lease_is_valid(change))
         return DET_ERR_INVALID;
     *ret = (struct det_store_lease){ 0 };
@@ -112,14 +117,14 @@ static int lock_locked(
     struct memory_lease *lock = atomic_load(&instance->lock);
 
     if (!lock && change->verb != DET_LEASE_ACQUIRE)
-        return change->verb == DET_LEASE_LOOK ? 0 : DET_ERR_LOCK_LOST;
+        return change->verb == DET_LEASE_READ ? 0 : DET_ERR_LOCK_LOST;
     if (!lock) {
         lock = lease_open(store, NULL);
         if (!lock)
             return DET_ERR_NO_MEMORY;
         atomic_store(&instance->lock, lock);
     }
-    return change_and_tell(lock, change, det_memory_now(&store->store), ret);
+    return change_and_report(lock, change, det_memory_now(&store->store), ret);
 }
 
 int det_memory_lock(
@@ -130,6 +135,7 @@ int det_memory_lock(
     struct memory_instance *instance = det_memory_find(memory, machine, change->name);
     int r;
 
+    det_contract_lease(change, ret);
     if (!instance)
         return DET_ERR_NOT_FOUND;
     if (!det_lease_is_valid(change))

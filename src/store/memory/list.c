@@ -6,14 +6,15 @@
  *     ordered:  a c f k m | d b      new ones are appended; the next list sorts them and merges
  *               sorted      new      them into the rest
  *
- * So a new instance costs little, a page of a list costs what it looks at, and the first
- * list after n new ones costs their sorting and one pass over the array. */
+ * A new instance is cheap, a page of a list costs only what it reads, and the first list after n
+ * new instances sorts them and makes one pass over the array. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
+#include "store/contract.h"
 #include "store/memory/memory.h"
 
 #define CHUNK        64u
@@ -34,6 +35,16 @@ static int grow_ordered(struct memory_store *store, struct memory_machine *machi
     return 0;
 }
 
+/* Every instance is in the map and in the array; what is sorted is in order. */
+static void assert_ordered(const struct memory_machine *machine)
+{
+    det_assert(machine->sorted_count <= machine->ordered_count);
+    det_assert(machine->ordered_count <= machine->ordered_capacity);
+    det_assert(machine->ordered_count == machine->instances.count);
+    for (size_t i = 1; DET_CHECKS_ALL(machine->ordered_count) && i < machine->sorted_count; i++)
+        det_assert(strcmp(machine->ordered[i - 1]->id, machine->ordered[i]->id) < 0);
+}
+
 int det_memory_list_put(
     struct memory_store *store, struct memory_machine *machine, struct memory_instance *instance)
 {
@@ -48,6 +59,7 @@ int det_memory_list_put(
     machine->ordered[machine->ordered_count++] = instance;
     instance->older = machine->newest;
     machine->newest = instance;
+    assert_ordered(machine);
     return 0;
 }
 
@@ -64,7 +76,7 @@ static int by_id(const void *left, const void *right)
         (*(struct memory_instance *const *)right)->id);
 }
 
-/* From the back, so that nothing is overwritten before it has been moved. */
+/* From the end, so that no element is overwritten before it has moved. */
 static void merge_chunks(
     struct memory_instance **ordered, size_t sorted_count, struct memory_instance **added,
     size_t added_count)
@@ -92,11 +104,12 @@ static int sort_instances(struct memory_store *store, struct memory_machine *mac
     qsort(added, count, sizeof(struct memory_instance *), by_id);
     merge_chunks(machine->ordered, machine->sorted_count, added, count);
     machine->sorted_count = machine->ordered_count;
+    assert_ordered(machine);
     DET_DELETE_ARRAY(store->store.allocator, added, count);
     return 0;
 }
 
-/* The place of the first one behind an id. */
+/* The index of the first instance after an id. */
 static size_t place_after(const struct memory_machine *machine, const char *id)
 {
     size_t from = 0, to = machine->sorted_count;
@@ -112,7 +125,7 @@ static size_t place_after(const struct memory_machine *machine, const char *id)
     return from;
 }
 
-/* The next ones behind an id, at most a chunk: the visitor is not called under the mutex. */
+/* The next instances after an id, at most a chunk: the visitor is not called under the mutex. */
 static int next_chunk(
     struct memory_store *store, struct memory_machine *machine, const char *after,
     struct memory_instance **chunk, size_t *ret_count)
@@ -172,7 +185,7 @@ static bool has_dead(struct memory_store *store, const struct memory_instance *i
     return is_found;
 }
 
-/* What would have to be looked for in the instance. */
+/* Conditions that require reading the instance. */
 static bool has_wanted(
     struct memory_store *store, const struct memory_instance *instance,
     const struct det_store_query *query)
@@ -202,6 +215,7 @@ int det_memory_list(
     size_t count = CHUNK, visited = 0;
     int r = 0;
 
+    det_contract_list(machine, query, visit);
     while (r == 0 && count == CHUNK) {
         r = next_chunk(memory_store_of(store), known, after, chunk, &count);
         for (size_t i = 0; r == 0 && i < count; i++) {

@@ -4,6 +4,7 @@
 /* memory.c - the store in memory: opening, machines, loading. */
 #include <detent/tool/machine.h>
 
+#include "store/contract.h"
 #include "store/memory/memory.h"
 
 #include <stdio.h>
@@ -41,8 +42,8 @@ static uint64_t mix_record(uint64_t hash, const struct det_record *record)
     return hash;
 }
 
-/* Instances are kept as structs, with states, events, effects and timers by number: they fit a
- * definition that has the same names in the same places, and no other. */
+/* Instances are structs, with states, events, effects and timers by number: they fit only a
+ * definition with the same names in the same places. */
 static uint64_t shape_of(const struct det_machine *machine)
 {
     uint64_t hash = det_hash_mix(machine->version, machine->event_size);
@@ -235,6 +236,7 @@ static int memory_load(
     struct memory_instance *instance = det_memory_find(memory_store_of(store), machine, id);
     uint64_t count;
 
+    det_contract_load(machine, id, ret);
     if (!instance)
         return DET_ERR_NOT_FOUND;
     count = instance->head.transition_count;
@@ -305,7 +307,7 @@ static int check_options(
     if (rest[0])
         return det_error_set(
             reterr, DET_ERR_INVALID,
-            "\"memory:%s\": nothing may follow the colon, the store has no name", rest);
+            "\"memory:%s\": remove the text after the colon; a memory store has no name", rest);
     if (options->events_kept > KEPT_MAX || options->event_ids_kept > KEPT_MAX)
         return det_error_set(
             reterr, DET_ERR_INVALID,
@@ -322,8 +324,8 @@ static int check_options(
     return 0;
 }
 
-/* Every store is another one: the keys of its effects say which. Services outside get these, so
- * nothing in them tells the seed of the maps. */
+/* Every store has its own identity, which the keys of its effects contain. External services see
+ * these keys, so the identity must not reveal the seed of the maps. */
 static void make_identity(struct memory_store *memory)
 {
     unsigned long long first = det_world_random_u64(memory->store.world);
@@ -345,7 +347,7 @@ static int memory_open(
         return r;
     memory = DET_NEW(options->allocator, struct memory_store);
     if (!memory)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for a store");
     memory->store.ops = &memory_ops;
     memory->store.world = options->world;
     memory->store.allocator = options->allocator;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory.h - the store in memory, as its files share it.
+/* memory.h - the memory store, shared by its files.
  *
  *     store -- machines by name -- instances by id -- head, data, history
  *           |                                      -- rows: a ring of the last events
@@ -11,17 +11,18 @@
  *           +-- leases, jobs, schedules by name; documents by id, and their deltas
  *
  * Invariants
- *   1. The maps and leases change under the store's mutex. An instance, once in, stays where it is
- *      until the store is closed; its content is changed by one commit at a time (the runtime's
- *      promise) and needs no lock.
- *   2. What `list`, `due` and `lock` see of an instance meanwhile is atomic, never changes once the
- *      instance is in, or is changed under the store's mutex: `more`, its timers and its effects.
+ *   1. The maps and leases change under the store's mutex. An instance, once in a map, keeps its
+ *      address until the store is closed; one commit at a time changes its content (the runtime's
+ *      promise), without a lock.
+ *   2. Fields of an instance that `list`, `due` and `lock` read meanwhile are atomic, or constant
+ *      once the instance is in the map, or changed under the store's mutex: `more`, its timers and
+ *      effects.
  *   3. The rows have contiguous sequences, the newest has the head's.
- *   4. A commit first checks, then reserves, then applies. Reserving changes nothing that can be
- *      seen: it grows arrays and blocks. Applying cannot fail.
- *   5. A commit sees the lock as it is when it checks. A lock that is granted between that and the
- *      applying is granted at a sequence that does not count any more: whoever grants locks keeps
- *      writers away meanwhile, or looks at the sequence again. */
+ *   4. A commit first checks, then reserves, then applies. Reserving has no visible effect: it
+ *      grows arrays and blocks. Applying cannot fail.
+ *   5. A commit reads the lock when it checks. A lock granted between the check and applying has an
+ *      outdated sequence: the holder of a lock must exclude writers meanwhile, or read the sequence
+ *      again. */
 #ifndef DET_STORE_MEMORY_MEMORY_H
 #define DET_STORE_MEMORY_MEMORY_H
 
@@ -34,26 +35,27 @@
 #include "base/list.h"
 #include "base/map.h"
 
-/* Payloads of at most so many bytes stand in the row itself. */
+/* Payloads up to this size are inside of the row. */
 #define MEMORY_INLINE_MAX 64u
 
-/* A large payload, an event id and a cause, where a row has any of them; the block stays with its
- * place in the ring and is used again. The id and the cause follow the payload; 0: none. */
+/* A large payload, an event id and a cause, if a row has any of them; the block stays with its
+ * place in the ring and is reused. The id and the cause follow the payload; 0: none. */
 struct memory_extra {
-    uint32_t capacity; /* of `bytes` */
+    uint32_t capacity; /* capacity of `bytes` */
     uint16_t id_size, cause_size;
     uint32_t payload_size;
     uint32_t unused;
     char bytes[];
 };
 
-/* Of a row's `visit_choice` the visit has so many bits. */
+/* Number of bits of the visit in a row's `visit_choice`. */
 #define MEMORY_VISIT_BITS 48
 
-/* One of a ring whose rows are `row_size` of the machine apart: room for its largest payload. */
+/* An element of the ring, whose rows are `row_size` apart: room for the machine's largest inline
+ * payload. */
 struct memory_row {
     det_time at;
-    uint64_t visit_choice; /* the choice above, and so many bits of the visit */
+    uint64_t visit_choice; /* the choice in the upper bits, the visit in the lower ones */
     struct memory_extra *extra;
     uint16_t from, to, event;
     uint8_t outcome;
@@ -61,8 +63,7 @@ struct memory_row {
     char payload[];
 };
 
-/* An event id and its first answer. Once as many as are kept are there, the oldest one is used
- * again. */
+/* An event id and its first answer. Once the limit is reached, the oldest one is reused. */
 struct memory_answer {
     struct det_list node;
     const char *id; /* `text` */
@@ -75,16 +76,16 @@ struct memory_timer {
     _Atomic det_time next; /* DET_NEVER: not armed, or dead */
     det_time due;
     uint64_t visit;
-    void *value;  /* a block of the event's size, used again; NULL: never needed */
+    void *value;  /* a block of the event's size, reused; NULL: never needed */
     char *reason; /* NULL: none */
     uint32_t attempts;
     int last_error;
     uint16_t event;
     bool is_armed, has_value;
-    atomic_bool is_dead; /* armed too, but never due */
+    atomic_bool is_dead; /* armed, but never due */
 };
 
-/* The head as it was once, with what belongs to it; the data follows it. */
+/* A former head with its history; the data follows it. */
 struct memory_snapshot {
     struct det_store_head head;
     det_time taken_at;
@@ -94,8 +95,8 @@ struct memory_snapshot {
     char data[];
 };
 
-/* A lease, or the lock of an instance. Changed under the store's mutex; a commit looks at the token
- * and the end alone. */
+/* A lease, or the lock of an instance. Changed under the store's mutex; a commit reads the token
+ * and the end only. */
 struct memory_lease {
     const char *name; /* follows the struct; NULL for a lock */
     _Atomic uint64_t token;
@@ -106,7 +107,7 @@ struct memory_lease {
 struct memory_effect {
     struct det_list node;
     struct det_store_effect row; /* its data and event follow it */
-    char *reason;                /* that of the row */
+    char *reason;                /* the reason of the row */
     struct det_trace_context trace;
 };
 
@@ -115,14 +116,14 @@ struct memory_deferred {
     struct det_store_deferred row; /* its event follows it */
 };
 
-/* What only some instances have. */
+/* Parts that only some instances have. */
 struct memory_more {
     struct det_list effects;     /* struct memory_effect, oldest first */
     struct det_list deferred;    /* struct memory_deferred, oldest first */
-    struct memory_timer *timers; /* the machine's named ones, in their order, and behind them that
-                                    of deferred events; NULL: none yet */
+    struct memory_timer *timers; /* the machine's named timers, in their order, then that of
+                                  * deferred events; NULL: none yet */
     struct det_list answers;     /* struct memory_answer, oldest first */
-    struct det_map answer_of;    /* the same by their ids */
+    struct det_map answer_of;    /* the answers by id */
     struct memory_snapshot *snapshot;
     char reason[DET_REASON_MAX + 1];
 };
@@ -130,20 +131,20 @@ struct memory_more {
 struct memory_machine {
     char *name;
     const struct det_machine *machine; /* of the runtime that uses the store */
-    uint64_t shape;                    /* of everything that is kept by number or by offset */
+    uint64_t shape;                    /* hash of the definition's numbers and offsets */
     uint32_t version;
     uint32_t data_size, event_size;
-    uint32_t row_size;     /* of a row with the payload in it */
-    uint32_t *inline_size; /* per event: bytes of the payload that stand in the row */
+    uint32_t row_size;     /* size of a row with its inline payload */
+    uint32_t *inline_size; /* per event: bytes of the payload inside of the row */
     uint16_t event_count, timer_count;
     struct det_map instances;
-    struct memory_instance *newest; /* all of them: each knows the one before it */
-    /* All of them; the first `sorted_count` in the order of their ids. */
+    struct memory_instance *newest; /* the list of all instances: each points to its predecessor */
+    /* All instances; the first `sorted_count` are sorted by id. */
     struct memory_instance **ordered;
     size_t sorted_count, ordered_count, ordered_capacity;
 };
 
-/* Its first two lines of memory are what every commit reads and writes. */
+/* The first two cache lines hold what every commit reads and writes. */
 struct memory_instance {
     char *rows; /* a ring of struct memory_row */
     uint32_t row_next, row_capacity;
@@ -153,14 +154,14 @@ struct memory_instance {
     void *data;     /* follows the struct */
     const char *id; /* follows the data */
     uint32_t row_count;
-    _Atomic uint32_t listed; /* the state, and above it whether it has stopped */
+    _Atomic uint32_t listed; /* the state, and in the upper bits whether it has stopped */
     _Atomic uint64_t listed_sequence;
     _Atomic det_time listed_moved_at;
-    _Atomic(struct memory_lease *) lock; /* NULL: there never was one */
+    _Atomic(struct memory_lease *) lock; /* NULL: never locked */
     struct memory_timer state_timer;
     struct memory_instance *older;
     det_time started_at;
-    void *start; /* the data it began with, behind the other; NULL: that is not known */
+    void *start; /* the initial data, after the current one; NULL: unknown */
     uint16_t start_state;
     uint16_t history[DET_HISTORY_MAX]; /* a ring: the n-th transition is at (n - 1) % its size */
 };
@@ -168,7 +169,7 @@ struct memory_instance {
 struct memory_document_id;
 struct memory_delta;
 
-/* memory/documents.c says how they lie. */
+/* memory/documents.c describes the layout. */
 struct memory_documents {
     struct det_map id_of;
     struct memory_document_id **ids;
@@ -183,9 +184,9 @@ struct memory_store {
     struct det_store store;
     struct det_mutex *mutex;
     struct det_map machines, leases;
-    struct det_list jobs;             /* in the order of their keys */
-    struct det_map job_of, schedules; /* the same by queue and id; by name */
-    struct det_map queues;            /* of jobs, by name */
+    struct det_list jobs;             /* ordered by key */
+    struct det_map job_of, schedules; /* jobs by queue and id; schedules by name */
+    struct det_map queues;            /* queues of jobs, by name */
     struct det_id_map job_keys;
     uint64_t last_job;
     struct memory_documents documents;
@@ -213,7 +214,7 @@ static inline struct memory_row *memory_row_at(
         struct memory_row *)(void *)(instance->rows + (size_t)place * instance->machine->row_size);
 }
 
-/* The slot of a timer; for any but the state's own the slots must be there. */
+/* The slot of a timer; named timers require that the slots exist. */
 static inline struct memory_timer *memory_timer_of(struct memory_instance *instance, uint16_t timer)
 {
     if (timer == DET_STATE_TIMER)
@@ -237,9 +238,9 @@ int det_memory_commit(
 struct memory_instance *det_memory_instance_open(
     struct memory_store *store, struct memory_machine *machine, const char *id);
 void det_memory_instance_close(struct memory_store *store, struct memory_instance *instance);
-/* What a new one begins with, if the commit has that. */
+/* Stores the start of a new instance, if the commit has it. */
 void det_memory_start_keep(struct memory_instance *instance, const struct det_store_commit *commit);
-/* For an instance that has none yet. */
+/* For an instance without `more`. */
 DET_MUST_CHECK int det_memory_more(struct memory_store *store, struct memory_instance *instance);
 struct memory_effect *det_memory_effect_open(
     struct memory_store *store, const struct memory_machine *machine,
@@ -260,29 +261,29 @@ struct memory_deferred *det_memory_deferred_find(
 /* memory/answer.c: event ids with their first answers. */
 const struct memory_answer *det_memory_answer_find(
     const struct memory_instance *instance, const char *event_id);
-/* Room for one more; what had to be made for it is in `ret`, or NULL. */
+/* Reserves room for one more; `ret` is the new object, or NULL. */
 DET_MUST_CHECK int det_memory_answer_reserve(
     struct memory_store *store, struct memory_more *more, struct memory_answer **ret);
 void det_memory_answer_put(
     struct memory_more *more, struct memory_answer *made, const struct det_store_commit *commit);
-/* Forgets those from before a time. */
+/* Forgets the answers before a time. */
 void det_memory_answer_forget(
     struct memory_store *store, struct memory_more *more, det_time before);
 void det_memory_answer_close(struct memory_store *store, struct memory_answer *answer);
 void det_memory_answer_close_all(struct memory_store *store, struct memory_more *more);
 
-/* memory/rows.c: the ring of events. */
+/* memory/event_ring.c: the ring of events. */
 /* Measures the rows of a machine. */
 DET_MUST_CHECK int det_memory_rows_measure(
     struct memory_store *store, struct memory_machine *machine);
 DET_MUST_CHECK int det_memory_rows_reserve(
     struct memory_store *store, struct memory_instance *instance,
     const struct det_store_commit *commit);
-/* Whether an event needs no room but its row. */
+/* True if the event fits into its row. */
 bool det_memory_rows_fits(
     const struct memory_instance *instance, const struct det_store_event *event);
 void det_memory_rows_append(struct memory_instance *instance, const struct det_store_event *event);
-/* Forgets all but the last `kept`; how many those were. */
+/* Forgets all but the last `kept`; returns their number. */
 uint32_t det_memory_rows_forget(struct memory_instance *instance, uint64_t kept);
 void det_memory_rows_close(struct memory_store *store, struct memory_instance *instance);
 int det_memory_events(
@@ -295,7 +296,7 @@ int det_memory_count(
     void *context, uint64_t *ret_bytes);
 
 /* memory/list.c: the instances of a machine. */
-/* Puts in a new one, under the mutex. DET_ERR_EXISTS, DET_ERR_NO_MEMORY. */
+/* Adds an instance, under the mutex. DET_ERR_EXISTS, DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int det_memory_list_put(
     struct memory_store *store, struct memory_machine *machine, struct memory_instance *instance);
 void det_memory_list_close(struct memory_store *store, struct memory_machine *machine);
@@ -303,7 +304,7 @@ int det_memory_list(
     struct det_store *store, const struct det_machine *machine, const struct det_store_query *query,
     int (*visit)(void *context, const struct det_store_listed *row), void *context);
 
-/* memory/due.c: what is due. */
+/* memory/due.c: due work. */
 int det_memory_due(
     struct det_store *store, const struct det_machine *machine,
     const struct det_store_due_query *query,
@@ -311,7 +312,7 @@ int det_memory_due(
     det_time *ret_next);
 
 /* memory/lease.c: leases and locks. */
-/* For a commit under a lock, or on an instance that has had one. */
+/* For a commit under a lock, or on an instance that was ever locked. */
 DET_MUST_CHECK int det_memory_lock_check(
     struct memory_store *store, const struct memory_instance *instance, uint64_t fence);
 void det_memory_lease_close(struct memory_store *store, struct memory_lease *lease);
@@ -322,12 +323,12 @@ int det_memory_lock(
     struct det_store *store, const struct det_machine *machine,
     const struct det_store_lease_change *change, struct det_store_lease *ret);
 
-/* memory/snapshot.c: how it began; snapshots, and what may go behind them. */
+/* memory/snapshot.c: starts, snapshots, and pruning. */
 int det_memory_start(
     struct det_store *store, struct det_store_instance *handle, struct det_store_start *ret);
 DET_MUST_CHECK int det_memory_snapshot_reserve(
     struct memory_store *store, struct memory_instance *instance);
-/* The instance is as it is after the commit. */
+/* The instance is in its state after the commit. */
 void det_memory_snapshot_take(
     struct memory_store *store, struct memory_instance *instance,
     const struct det_store_commit *commit);
@@ -350,7 +351,7 @@ void det_memory_documents_init(struct memory_store *store);
 void det_memory_documents_deinit(struct memory_store *store);
 extern const struct det_document_ops det_memory_documents;
 
-/* memory/check.c: both while there is no other writer. */
+/* memory/check.c: both require that there is no other writer. */
 int det_memory_check(
     struct det_store *store, int (*visit)(void *context, const struct det_store_finding *row),
     void (*progress)(void *context, uint64_t done, uint64_t total), void *context);

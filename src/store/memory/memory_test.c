@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* memory_test.c - the contract of a driver, over the memory store: one commit is all or nothing,
- * and what it refuses leaves nothing. */
+/* memory_test.c - the contract of a driver, over the memory store: a commit is applied completely
+ * or not at all. */
 #include <detent/tool/store.h>
 
 #include "store/memory/memory.h"
@@ -238,7 +238,7 @@ static unsigned due_at(struct pad *pad, det_time before)
     return count;
 }
 
-static void due_are_timers_and_effects_that_live(void **state)
+static void only_live_timers_and_effects_are_due(void **state)
 {
     struct pad *pad = pad_open(NULL);
 
@@ -258,7 +258,7 @@ static void due_are_timers_and_effects_that_live(void **state)
     pad_close(pad);
 }
 
-static void another_shape_of_the_same_name_is_refused(void **state)
+static void definition_of_another_shape_is_refused(void **state)
 {
     struct pad *pad = pad_open(NULL);
     struct det_machine *other = pad_machine(2), *same = pad_machine(1);
@@ -274,7 +274,7 @@ static void another_shape_of_the_same_name_is_refused(void **state)
     det_machine_close(same);
 }
 
-/* Everything that a commit can hold, in one. */
+/* One commit with all parts. */
 static int fill(struct pad *pad)
 {
     struct pad_event value = { .kind = SMALL, .as.small = 5 };
@@ -336,8 +336,8 @@ static void a_commit_without_memory_leaves_nothing(void **state)
     det_machine_close(machine);
 }
 
-/* Whoever knows the seed can make ids that all fall into one place of a map. */
-static void the_identity_of_a_store_does_not_tell_its_seed(void **state)
+/* With the seed a client could choose ids that collide in a map. */
+static void store_identity_does_not_reveal_its_seed(void **state)
 {
     struct det_store *store;
     char seed[20];
@@ -354,7 +354,7 @@ static void the_identity_of_a_store_does_not_tell_its_seed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_identity_of_a_store_does_not_tell_its_seed),
+        cmocka_unit_test(store_identity_does_not_reveal_its_seed),
         cmocka_unit_test(an_instance_is_found_as_it_was_committed),
         cmocka_unit_test(a_second_of_the_same_id_is_refused),
         cmocka_unit_test(a_commit_from_another_sequence_is_a_conflict),
@@ -362,8 +362,8 @@ int main(void)
         cmocka_unit_test(timers_are_set_cleared_and_taken_only_as_they_are),
         cmocka_unit_test(effects_are_kept_until_they_are_taken),
         cmocka_unit_test(deferred_events_are_kept_in_order_until_they_are_taken),
-        cmocka_unit_test(due_are_timers_and_effects_that_live),
-        cmocka_unit_test(another_shape_of_the_same_name_is_refused),
+        cmocka_unit_test(only_live_timers_and_effects_are_due),
+        cmocka_unit_test(definition_of_another_shape_is_refused),
         cmocka_unit_test(a_commit_without_memory_leaves_nothing),
     };
 

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "store/contract.h"
 #include "store/memory/memory.h"
 
 static size_t snapshot_size(const struct memory_machine *machine)
@@ -13,7 +14,7 @@ static size_t snapshot_size(const struct memory_machine *machine)
     return sizeof(struct memory_snapshot) + machine->data_size;
 }
 
-/* One that has room and nothing in it has been taken at no time. */
+/* A reserved snapshot without content has no time. */
 int det_memory_snapshot_reserve(struct memory_store *store, struct memory_instance *instance)
 {
     if (!instance->more->snapshot)
@@ -92,6 +93,7 @@ int det_memory_prune(
     struct memory_instance *instance = memory_instance_of(handle);
     struct memory_more *more = instance->more;
 
+    det_contract_prune(handle, ret);
     *ret = 0;
     if (!more)
         return 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* checksum.h - the checksums of rows as expressions, since many rows are made of other
- * rows: the first 8 bytes of SHA-256 over the row as a text. docs/formats/sql_schema.md has the
- * columns. `from` is the alias of what has them, with its dot; `tried` is that of what attempts
- * have left. A time that is the clock's must be one value: not an expression that is evaluated
- * again. */
+/* checksum.h - the checksums of rows as SQL expressions, since many rows are derived from other
+ * rows: the first 8 bytes of SHA-256 over the row as text. docs/formats/sql_schema.md has the
+ * columns. `from` is the alias of the row's columns, with a dot; `tried` is the alias of the
+ * columns about attempts. A time from the clock must be a single value, not an expression that is
+ * evaluated again. */
 #ifndef DET_STORE_POSTGRES_CHECKSUM_H
 #define DET_STORE_POSTGRES_CHECKSUM_H
 
@@ -42,7 +42,7 @@
 #define POSTGRES_SUM_RENAMES(from)                                                 \
     POSTGRES_SUM("'renames', " from "number, " from "machine, " from "kind, " from \
                  "old_name, " from "new_name, " from "batch, " from "position")
-/* What is to be done; not how far that is, which changes several times for each job. */
+/* Covers the content of a job, not its progress, which changes several times per job. */
 #define POSTGRES_SUM_JOBS(queue, id, task, body) \
     POSTGRES_SUM("'jobs', " queue ", " id ", " task ", " POSTGRES_HEX(body))
 #define POSTGRES_SUM_SCHEDULES(name, next_at, last_at, token) \

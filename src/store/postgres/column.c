@@ -3,18 +3,19 @@
 
 /* column.c - arrays in PostgreSQL's binary form:
  *
- *     dimensions (1), whether there are NULLs, type of the elements, count, first index (1)
+ *     dimensions (1), has NULLs, type of the elements, count, first index (1)
  *     then each element: length, bytes; the length of NULL is -1
  *
- * All of these are 4 bytes, the highest first. */
+ * Each of these numbers has 4 bytes, big-endian. */
 #include <limits.h>
 #include <string.h>
 
-#include "store/postgres/batch.h"
+#include "base/assert.h"
+#include "store/postgres/commit_batch.h"
 
 #define HEADER_SIZE 20
 
-/* The server's numbers of the types. */
+/* The type numbers of the server. */
 enum { NUMBER = POSTGRES_NUMBERS, FLAG = 16, TEXT = POSTGRES_TEXTS, BYTES = 17 };
 
 static const uint32_t types[POSTGRES_COLUMN_COUNT] = {
@@ -38,7 +39,7 @@ void det_postgres_column_clear(struct postgres_column *column)
     column->has_null = false;
 }
 
-/* Room for an element, whose length is written. */
+/* Reserves room for an element and writes its length. */
 static char *begin_element(struct postgres_column *column, uint32_t size)
 {
     char *target;
@@ -103,7 +104,7 @@ void det_postgres_put_text(
     det_postgres_put_bytes(batch, id, (struct det_chain_bytes){ text, text ? strlen(text) : 0 });
 }
 
-int det_postgres_column_complete(
+static int complete_column(
     struct postgres_column *column, uint32_t type, const char **ret, int *ret_length)
 {
     int r;
@@ -113,6 +114,8 @@ int det_postgres_column_complete(
     r = det_buffer_status(&column->bytes);
     if (r < 0)
         return r;
+    det_assert(column->count > 0 || !column->has_null);
+    det_assert(column->bytes.size >= HEADER_SIZE + (size_t)column->count * 4);
     if (column->bytes.size > INT_MAX)
         return DET_ERR_LIMIT;
     write_u32(column->bytes.data, column->count ? 1 : 0);
@@ -121,7 +124,7 @@ int det_postgres_column_complete(
     write_u32(column->bytes.data + 12, column->count);
     write_u32(column->bytes.data + 16, 1);
     *ret = column->bytes.data;
-    /* An empty array ends behind its type. */
+    /* An empty array ends after its type. */
     *ret_length = column->count ? (int)column->bytes.size : 12;
     return 0;
 }
@@ -129,7 +132,7 @@ int det_postgres_column_complete(
 int det_postgres_column_finish(
     struct postgres_column *column, enum postgres_column_id id, const char **ret, int *ret_length)
 {
-    return det_postgres_column_complete(column, types[id], ret, ret_length);
+    return complete_column(column, types[id], ret, ret_length);
 }
 
 void det_postgres_arrays_init(struct postgres_arrays *arrays, const struct det_allocator *allocator)
@@ -159,7 +162,8 @@ int det_postgres_arrays_add(
     const char *data;
     int length, r;
 
-    r = det_postgres_column_complete(&arrays->columns[column], type, &data, &length);
+    det_assert(column < POSTGRES_ARRAYS_MAX);
+    r = complete_column(&arrays->columns[column], type, &data, &length);
     if (r < 0)
         return r;
     bytes = (struct det_chain_bytes){ data, (size_t)length };

@@ -7,7 +7,7 @@
  *                                           --> failed ------+
  *     otherwise -----> the statement with its parts <--------+--> each its verdict
  *                            |
- *                            +--> refused as a whole, and nothing happened: each one alone
+ *                            +--> refused as a whole, nothing happened: retry each alone
  *                            +--> unknown: the result of every commit */
 #include <string.h>
 
@@ -15,11 +15,11 @@
 #include "base/memory.h"
 #include "os/os.h"
 #include "store/contract.h"
-#include "store/postgres/batch.h"
+#include "store/postgres/commit_batch.h"
 
 #define ATTEMPTS_MAX 4
 
-/* By the numbers that postgres/parts.c gives. */
+/* Indexed by the verdicts of postgres/statement_parts.c. */
 static const int verdicts[] = { 0,
                                 DET_ERR_EARLY,
                                 DET_ERR_NOT_FOUND,
@@ -32,6 +32,7 @@ static const int verdicts[] = { 0,
 
 static void settle_commit(struct postgres_staged *staged, int result)
 {
+    det_assert(!staged->is_settled && result <= 0);
     staged->commit->result = result;
     staged->is_settled = true;
 }
@@ -45,8 +46,8 @@ static void send_batch(struct postgres_exchange *exchange, void *context)
     det_postgres_exchange_send(exchange, batch->statement, &values);
 }
 
-/* Whether these numbers are of commits in the statement, none of them twice: they come in the order
- * of the keys, like what was sent, but nothing promises that. */
+/* True if the numbers are distinct and of commits in the statement: they arrive in the order of the
+ * keys, which the server does not guarantee. */
 static bool is_sane(const struct postgres_batch *batch, const PGresult *result)
 {
     int rows = PQntuples(result);
@@ -63,7 +64,7 @@ static bool is_sane(const struct postgres_batch *batch, const PGresult *result)
     return true;
 }
 
-/* The numbers of those that went through. */
+/* Takes the numbers of the successful commits. */
 static int take_plain(struct postgres_exchange *exchange, void *context)
 {
     struct postgres_batch *batch = context;
@@ -122,7 +123,7 @@ static int take_verdicts(struct postgres_exchange *exchange, void *context)
     return 0;
 }
 
-/* The rows of those from `first` on that are not settled, at most `limit`. */
+/* Fills the rows of unsettled commits from `first` on, at most `limit`. */
 static int fill_batch(struct postgres_batch *batch, size_t first, size_t limit)
 {
     int r = 0;
@@ -138,6 +139,7 @@ static int fill_batch(struct postgres_batch *batch, size_t first, size_t limit)
         if (i < first || staged->is_settled || batch->row_count == limit)
             continue;
         staged->n = (int64_t)++batch->row_count;
+        det_assert(batch->row_count <= batch->count);
         r = det_postgres_fill(batch, staged);
     }
     return r;
@@ -148,7 +150,7 @@ static int bind_columns(struct postgres_batch *batch)
     const struct postgres_statement *statement;
     unsigned parts;
 
-    /* A commit of nothing is judged all the same. */
+    /* An empty commit is judged, too. */
     parts = batch->parts ? batch->parts : POSTGRES_EVENTS;
     statement = det_postgres_variant(batch->store, batch->is_plain ? 0 : parts);
     if (!statement)
@@ -179,7 +181,7 @@ static void settle_all(struct postgres_batch *batch, int result)
     }
 }
 
-/* One statement. Whether it is worth to try each of them alone. */
+/* Executes one statement. Returns true if each commit should be retried alone. */
 static bool write_some(struct postgres_batch *batch, size_t first, size_t limit)
 {
     const struct postgres_job job = { send_batch, batch->is_plain ? take_plain : take_verdicts,
@@ -229,13 +231,14 @@ static bool is_all_settled(const struct postgres_batch *batch)
     return true;
 }
 
-/* What is committed is kept: there was room made for it. */
+/* Updates the handle of a durable commit; memory was reserved for it. */
 static void keep_result(struct postgres_batch *batch, const struct postgres_staged *staged)
 {
     struct det_store_commit *commit = staged->commit;
     struct postgres_instance *instance = staged->instance;
 
     if (commit->is_new || commit->event_count) {
+        det_assert(instance->sequence <= commit->head->sequence);
         instance->sequence = commit->head->sequence;
         instance->hash = staged->hash;
         det_postgres_instance_keep(
@@ -245,7 +248,7 @@ static void keep_result(struct postgres_batch *batch, const struct postgres_stag
         commit->instance = (struct det_store_instance *)(void *)instance;
 }
 
-/* The last one is a witness: see invariant 2. */
+/* The last commit becomes the witness: see invariant 2. */
 static void finish_batch(struct postgres_batch *batch)
 {
     struct postgres_store *store = batch->store;
@@ -275,6 +278,7 @@ static int write_batch(void *context, unsigned writer, const void *items, size_t
     struct postgres_store *store = context;
     struct postgres_batch *batch = &store->batches[writer];
 
+    det_assert(writer < store->writer_count);
     if (atomic_load(&store->is_poisoned))
         return DET_ERR_IO;
     det_postgres_stage(batch, items, count);
@@ -305,7 +309,8 @@ int det_postgres_commit(
     return det_group_commit(store->group, commits, count);
 }
 
-void det_postgres_batch_init(struct postgres_batch *batch, struct postgres_store *store)
+/* Initializes a zeroed batch. */
+static void batch_init(struct postgres_batch *batch, struct postgres_store *store)
 {
     batch->store = store;
     det_buffer_init(&batch->scratch, store->store.allocator);
@@ -314,7 +319,7 @@ void det_postgres_batch_init(struct postgres_batch *batch, struct postgres_store
         det_buffer_init(&batch->columns[i].bytes, store->store.allocator);
 }
 
-void det_postgres_batch_deinit(struct postgres_batch *batch)
+static void batch_deinit(struct postgres_batch *batch)
 {
     const struct det_allocator *allocator = batch->store->store.allocator;
 
@@ -344,7 +349,7 @@ int det_postgres_batches_open(struct postgres_store *store)
     if (!store->batches)
         return DET_ERR_NO_MEMORY;
     for (unsigned i = 0; i < store->writer_count; i++)
-        det_postgres_batch_init(&store->batches[i], store);
+        batch_init(&store->batches[i], store);
     return det_group_open(&options, &store->group);
 }
 
@@ -354,7 +359,7 @@ void det_postgres_batches_close(struct postgres_store *store)
 
     det_group_close(store->group);
     for (unsigned i = 0; store->batches && i < store->writer_count; i++)
-        det_postgres_batch_deinit(&store->batches[i]);
+        batch_deinit(&store->batches[i]);
     if (store->batches)
         DET_DELETE_ARRAY(allocator, store->batches, store->writer_count);
     det_postgres_variants_close(store);

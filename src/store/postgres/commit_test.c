@@ -6,7 +6,7 @@
 /* test: sanitized */
 #include "store/postgres/postgres_test.h"
 
-static void what_is_committed_is_loaded(void **state)
+static void committed_data_is_loaded(void **state)
 {
     struct pad *pad = desk_open();
     struct found found;
@@ -103,7 +103,7 @@ static void a_sequence_that_has_moved_is_a_conflict(void **state)
     assert_int_equal(send(pad, BARE, NULL), 0);
     assert_int_equal(send(other, BARE, NULL), DET_ERR_CONFLICT);
     assert_int_equal(other->commit.actual, 2);
-    /* A handle that stands elsewhere than the runtime believes: nothing is sent. */
+    /* A handle with another sequence than the runtime expects: no statement is sent. */
     begin(pad);
     add_event(pad, BARE);
     pad->commit.expected = 1;
@@ -168,7 +168,7 @@ static void a_stop_keeps_its_reason(void **state)
     assert_int_equal(look_up(pad, "p", &found), 0);
     assert_true(found.loaded.head.is_stopped);
     assert_string_equal(found.loaded.reason, "that is enough");
-    /* A further commit leaves it alone, and its checksum fits. */
+    /* Another commit does not change it, and its checksum matches. */
     assert_int_equal(send(pad, BARE, NULL), 0);
     assert_int_equal(look_up(pad, "p", &found), 0);
     assert_string_equal(found.loaded.reason, "that is enough");
@@ -199,7 +199,7 @@ static void a_snapshot_is_replaced_only_by_a_newer_one(void **state)
     begin(other);
     other->commit.is_snapshot = true;
     assert_int_equal(commit(other), DET_ERR_CONFLICT);
-    /* Again by hand: it is there. */
+    /* The same commit again: the instance exists. */
     begin(pad);
     pad->commit.is_snapshot = true;
     assert_int_equal(commit(pad), 0);
@@ -269,7 +269,7 @@ static void each_commit_of_a_batch_has_its_own_result(void **state)
     free(url);
 }
 
-/* One that the server cannot take does not hurt the others. */
+/* A commit that the server refuses does not affect the others. */
 static void a_poisoned_commit_fails_alone(void **state)
 {
     struct pad *pad = desk_open(), other = { 0 };
@@ -343,7 +343,7 @@ static int send_all(struct pad *pad)
     return commit(pad);
 }
 
-/* What allocates here fails once at each place. */
+/* Each allocation fails once. */
 static int scenario(struct det_test_memory *memory, void *argument)
 {
     static unsigned runs;
@@ -381,7 +381,7 @@ static int scenario(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void without_memory_nothing_is_half_done(void **state)
+static void failed_allocation_leaves_no_partial_change(void **state)
 {
     char *url = det_test_postgres_url(server, NULL);
 
@@ -428,7 +428,7 @@ static size_t count_all(struct pad *pad, const char *id)
     return found.effect_count + found.deferred_count + (r == 0);
 }
 
-/* With a new store, whose buffers are empty. Whether something was refused. */
+/* Commits to a new store, whose buffers are empty; returns true if a call was refused. */
 static bool commit_lacking(const char *url, enum alone alone, unsigned lacking)
 {
     struct det_test_memory memory;
@@ -458,7 +458,7 @@ static bool commit_lacking(const char *url, enum alone alone, unsigned lacking)
     return r < 0;
 }
 
-static void whatever_a_commit_carries_without_memory_it_is_not_done(void **state)
+static void commit_without_memory_is_refused_whatever_it_contains(void **state)
 {
     char *url = det_test_postgres_url(server, NULL);
     unsigned refused = 0;
@@ -476,7 +476,7 @@ static void whatever_a_commit_carries_without_memory_it_is_not_done(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_committed_is_loaded),
+        cmocka_unit_test(committed_data_is_loaded),
         cmocka_unit_test(an_event_goes_through_with_all_that_it_carries),
         cmocka_unit_test(many_events_are_walked_page_by_page),
         cmocka_unit_test(a_sequence_that_has_moved_is_a_conflict),
@@ -487,8 +487,8 @@ int main(void)
         cmocka_unit_test(each_commit_of_a_batch_has_its_own_result),
         cmocka_unit_test(a_poisoned_commit_fails_alone),
         cmocka_unit_test(damage_is_seen_when_loading),
-        cmocka_unit_test(without_memory_nothing_is_half_done),
-        cmocka_unit_test(whatever_a_commit_carries_without_memory_it_is_not_done),
+        cmocka_unit_test(failed_allocation_leaves_no_partial_change),
+        cmocka_unit_test(commit_without_memory_is_refused_whatever_it_contains),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* connection.c - one connection: connecting, checking the server, waiting; and the server's clock
- * as it is known from answers. */
+/* connection.c - one connection: connecting, checking the server, waiting; and the estimate of the
+ * server's clock. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -10,7 +10,7 @@
 #include "os/os.h"
 #include "store/postgres/postgres.h"
 
-/* The first version whose clock is exact as we read it. */
+/* The first version whose clock is exact in our reading. */
 #define SERVER_MIN 140000
 
 int det_postgres_wait(struct postgres_connection *connection, bool is_writing, det_time deadline)
@@ -46,7 +46,7 @@ bool det_postgres_is_cancelled(const struct postgres_store *store)
     return limit != DET_NEVER && det_world_now(store->store.world, DET_CLOCK_MONOTONIC) >= limit;
 }
 
-/* Whoever waits looks at the limit again. */
+/* Every waiting thread checks the limit again. */
 void det_postgres_cancel(struct det_store *base, det_time at)
 {
     struct postgres_store *store = postgres_store_of(base);
@@ -69,7 +69,7 @@ void det_postgres_disconnect(struct postgres_connection *connection)
     memset(connection->prepared, 0, sizeof connection->prepared);
 }
 
-/* libpq may change the socket at each step, so it is watched anew each time. */
+/* libpq may change the socket at each step, so it is watched again each time. */
 static int shake_hands(struct postgres_connection *connection, det_time deadline)
 {
     for (;;) {
@@ -91,13 +91,14 @@ static int explain_connection(
     const struct postgres_connection *connection, int code, const char *text,
     struct det_error *reterr)
 {
-    char said[POSTGRES_TEXT_MAX];
+    char message[POSTGRES_TEXT_MAX];
 
-    det_postgres_url_scrub(&connection->store->url, text, said, sizeof said);
+    det_postgres_url_scrub(&connection->store->url, text, message, sizeof message);
     return det_error_set(
-        reterr, code, "PostgreSQL: %s%s", said,
-        strstr(said, "does not support SSL") ? "; say sslmode=disable in the URL if that is meant"
-                                             : "");
+        reterr, code, "PostgreSQL: %s%s", message,
+        strstr(message, "does not support SSL")
+            ? "; add sslmode=disable to the URL if that is intended"
+            : "");
 }
 
 /* libpq would write them to stderr. */
@@ -112,7 +113,7 @@ static bool is_safe(const char *synchronous_commit)
     return strcmp(synchronous_commit, "on") == 0 || strcmp(synchronous_commit, "remote_apply") == 0;
 }
 
-/* Whether a commit that is answered is on the disk. */
+/* Checks that an acknowledged commit is on the disk. */
 static int check_settings(const PGresult *row, struct det_error *reterr)
 {
     static const char *const names[] = { "fsync", "full_page_writes", "synchronous_commit" };
@@ -134,7 +135,8 @@ static int check_settings(const PGresult *row, struct det_error *reterr)
     return 0;
 }
 
-/* Not refused: no commit is lost without them, and they cannot be switched on while it runs. */
+/* Not refused: the server loses no commit without these settings, and they cannot be changed while
+ * it runs. */
 static const char *advice_of(const PGresult *row)
 {
     if (strcmp(det_postgres_text(row, 0, 5), "on") == 0)
@@ -144,7 +146,7 @@ static const char *advice_of(const PGresult *row)
            "--enable', or make the cluster with 'initdb --data-checksums'";
 }
 
-/* The same store as ever, and no younger than it was. */
+/* Checks that this is the same store, and not an older copy. */
 static int check_store(struct postgres_store *store, const PGresult *row, struct det_error *reterr)
 {
     const char *identity = PQntuples(row) ? det_postgres_text(row, 0, 0) : "";
@@ -160,8 +162,8 @@ static int check_store(struct postgres_store *store, const PGresult *row, struct
         return det_error_set(
             reterr, DET_ERR_IO,
             "PostgreSQL: an acknowledged commit is missing; the server was restored to an earlier "
-            "state, perhaps to a standby without it. Open the store again to go on from "
-            "what is there");
+            "state, perhaps to a standby without it. Open the store again to continue without that "
+            "commit");
     }
     return 0;
 }
@@ -205,7 +207,7 @@ static int check_server(
     return r;
 }
 
-/* Another thread may look for it, to wake it. */
+/* Another thread may read the poller, to wake this one. */
 static int open_poller(struct postgres_connection *connection)
 {
     struct postgres_store *store = connection->store;
@@ -235,7 +237,8 @@ int det_postgres_connect(
         return det_error_set(reterr, r, "PostgreSQL: %s", det_error_text(r));
     connection->pq = PQconnectStartParams(store->url.keywords, store->url.values, 0);
     if (!connection->pq)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "PostgreSQL: no memory to connect");
+        return det_error_set(
+            reterr, DET_ERR_NO_MEMORY, "PostgreSQL: out of memory: cannot connect");
     (void)PQsetNoticeReceiver(connection->pq, ignore_notice, NULL);
     r = PQstatus(connection->pq) == CONNECTION_BAD ? DET_ERR_IO : shake_hands(connection, deadline);
     if (r < 0) {
@@ -255,8 +258,9 @@ int det_postgres_connect(
     return r;
 }
 
-/* The server read its clock before now: so a clock that has just come is never ahead of it. A later
- * sample is trusted at once, an earlier one (it took longer, or the clocks drift) bit by bit. */
+/* The server read its clock before this sample arrived, so a new clock value is never ahead of it.
+ * A later sample is used at once; an earlier one (a slow answer, or clock drift) is approached
+ * gradually. */
 void det_postgres_clock(struct postgres_store *store, det_time server)
 {
     det_time sample = server - det_world_now(store->store.world, DET_CLOCK_BOOT);
@@ -264,7 +268,7 @@ void det_postgres_clock(struct postgres_store *store, det_time server)
 
     if (known != 0 && sample < known && known - sample < DET_SECOND)
         next = known - (known - sample) / 4;
-    /* Whoever is first has a sample that is as good. */
+    /* If another thread was first, its sample is as good. */
     (void)atomic_compare_exchange_strong(&store->offset, &known, next);
 }
 
@@ -272,11 +276,11 @@ det_time det_postgres_now(struct det_store *base)
 {
     struct postgres_store *store = postgres_store_of(base);
     det_time now = det_world_now(base->world, DET_CLOCK_BOOT) + atomic_load(&store->offset);
-    det_time told = atomic_load(&store->told);
+    det_time last_now = atomic_load(&store->last_now);
 
-    while (now > told) {
-        if (atomic_compare_exchange_weak(&store->told, &told, now))
+    while (now > last_now) {
+        if (atomic_compare_exchange_weak(&store->last_now, &last_now, now))
             return now;
     }
-    return told;
+    return last_now;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* count.c - counts of one moment, of all nodes. */
+/* count.c - counts of one snapshot, over all nodes. */
 #include <detent/tool/store.h>
 
 #include "os/os.h"
@@ -55,7 +55,7 @@ static int report_counts(
     for (int i = 0; r == 0 && i < PQntuples(rows); i++)
         r = add_row(&count, rows, i);
     if (r == 0)
-        r = det_count_tell(&count, visit, context);
+        r = det_count_report(&count, visit, context);
     det_count_deinit(&count);
     return r;
 }

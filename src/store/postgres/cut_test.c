@@ -20,127 +20,127 @@
 /* In how many places the answers of each operation are cut. */
 #define CUTS UINT64_C(9)
 
-struct deed {
+struct operation {
     const char *name;
-    int (*run)(struct pad *pad, struct det_buffer *said);
+    int (*run)(struct pad *pad, struct det_buffer *message);
 };
 
-static int do_load(struct pad *pad, struct det_buffer *said)
+static int do_load(struct pad *pad, struct det_buffer *message)
 {
     struct found found;
     int r = look_up(pad, "p", &found);
 
     if (r == 0)
         det_buffer_format(
-            said, "%d %d timers %d effects %d", (int)found.loaded.head.sequence, (int)found.data,
+            message, "%d %d timers %d effects %d", (int)found.loaded.head.sequence, (int)found.data,
             (int)found.timer_count, (int)found.effect_count);
     return r;
 }
 
-static int do_answer(struct pad *pad, struct det_buffer *said)
+static int do_answer(struct pad *pad, struct det_buffer *message)
 {
     struct det_store_answer answer;
     int r = pad->store->ops->answer(pad->store, pad->instance, "id-2", &answer);
 
     if (r == 0)
-        det_buffer_format(said, "%d %d", answer.state, (int)answer.sequence);
+        det_buffer_format(message, "%d %d", answer.state, (int)answer.sequence);
     return r;
 }
 
-static int say_event(void *context, const struct det_store_event *row)
+static int print_event(void *context, const struct det_store_event *row)
 {
     det_buffer_format(context, "%d:%d>%d; ", (int)row->sequence, row->from, row->to);
     return 0;
 }
 
-static int do_events(struct pad *pad, struct det_buffer *said)
+static int do_events(struct pad *pad, struct det_buffer *message)
 {
-    return pad->store->ops->events(pad->store, pad->instance, 0, say_event, said);
+    return pad->store->ops->events(pad->store, pad->instance, 0, print_event, message);
 }
 
-static int say_listed(void *context, const struct det_store_listed *row)
+static int print_listed(void *context, const struct det_store_listed *row)
 {
     det_buffer_format(context, "%s %d; ", row->id, (int)row->sequence);
     return 0;
 }
 
-static int do_list(struct pad *pad, struct det_buffer *said)
+static int do_list(struct pad *pad, struct det_buffer *message)
 {
     return pad->store->ops->list(
-        pad->store, pad->machine, &(struct det_store_query){ 0 }, say_listed, said);
+        pad->store, pad->machine, &(struct det_store_query){ 0 }, print_listed, message);
 }
 
-static int say_due(void *context, const struct det_store_due *row)
+static int print_due(void *context, const struct det_store_due *row)
 {
     det_buffer_format(context, "%s %d; ", row->id, (int)row->due);
     return 0;
 }
 
-static int do_due(struct pad *pad, struct det_buffer *said)
+static int do_due(struct pad *pad, struct det_buffer *message)
 {
     det_time next;
 
     return pad->store->ops->due(
         pad->store, pad->machine, &(struct det_store_due_query){ .before = 1000, .limit = 10 },
-        say_due, said, &next);
+        print_due, message, &next);
 }
 
-static int do_snapshot(struct pad *pad, struct det_buffer *said)
+static int do_snapshot(struct pad *pad, struct det_buffer *message)
 {
     uint64_t data;
     struct det_store_snapshot snapshot = { .loaded.data = &data };
     int r = pad->store->ops->snapshot(pad->store, pad->instance, &snapshot);
 
     if (r == 0)
-        det_buffer_format(said, "%d", (int)snapshot.loaded.head.sequence);
+        det_buffer_format(message, "%d", (int)snapshot.loaded.head.sequence);
     return r;
 }
 
-static int do_start(struct pad *pad, struct det_buffer *said)
+static int do_start(struct pad *pad, struct det_buffer *message)
 {
     uint64_t data;
     struct det_store_start began = { .data = &data };
     int r = pad->store->ops->start(pad->store, pad->instance, &began);
 
     if (r == 0)
-        det_buffer_format(said, "%d %d", (int)began.at, began.state);
+        det_buffer_format(message, "%d %d", (int)began.at, began.state);
     return r;
 }
 
-static int say_machine(void *context, const char *name, uint32_t version, const char *spec)
+static int print_machine(void *context, const char *name, uint32_t version, const char *spec)
 {
     det_buffer_format(context, "%s %d %d; ", name, (int)version, (int)strlen(spec));
     return 0;
 }
 
-static int do_machines(struct pad *pad, struct det_buffer *said)
+static int do_machines(struct pad *pad, struct det_buffer *message)
 {
-    return pad->store->ops->machines(pad->store, say_machine, said);
+    return pad->store->ops->machines(pad->store, print_machine, message);
 }
 
-static int say_finding(void *context, const struct det_store_finding *row)
+static int print_finding(void *context, const struct det_store_finding *row)
 {
     det_buffer_format(context, "%s: %s; ", row->id ? row->id : "", row->text);
     return 0;
 }
 
-static int do_check(struct pad *pad, struct det_buffer *said)
+static int do_check(struct pad *pad, struct det_buffer *message)
 {
-    return pad->store->ops->check(pad->store, say_finding, NULL, said);
+    return pad->store->ops->check(pad->store, print_finding, NULL, message);
 }
 
-static int do_serve(struct pad *pad, struct det_buffer *said)
+static int do_serve(struct pad *pad, struct det_buffer *message)
 {
     struct det_error error = { 0 };
     int r = pad->store->ops->serve(pad->store, pad->machine, &error);
 
-    (void)said;
+    (void)message;
     assert_true(r == 0 || error.text[0]);
     return r;
 }
 
 /* Names that nothing has, so that nothing is changed by it, however often. */
-static int do_migrate(struct pad *pad, struct det_buffer *said)
+static int do_migrate(struct pad *pad, struct det_buffer *message)
 {
     static const struct det_rename renames[] = { { DET_NAME_STATE, "none", "A" },
                                                  { DET_NAME_EVENT, "WORD", "BARE" } };
@@ -148,53 +148,53 @@ static int do_migrate(struct pad *pad, struct det_buffer *said)
     uint64_t changed;
     int r = pad->store->ops->migrate(pad->store, pad->machine, renames, 2, &changed, &error);
 
-    (void)said;
+    (void)message;
     assert_true(r == 0 || error.text[0]);
     return r;
 }
 
-static int do_lease(struct pad *pad, struct det_buffer *said)
+static int do_lease(struct pad *pad, struct det_buffer *message)
 {
     struct det_store_lease lease;
 
-    (void)said;
+    (void)message;
     return pad->store->ops->lease(
-        pad->store, &(struct det_store_lease_change){ DET_LEASE_LOOK, "leader", NULL, 0, 0 },
+        pad->store, &(struct det_store_lease_change){ DET_LEASE_READ, "leader", NULL, 0, 0 },
         &lease);
 }
 
-static int do_prune(struct pad *pad, struct det_buffer *said)
+static int do_prune(struct pad *pad, struct det_buffer *message)
 {
     uint64_t gone;
 
-    (void)said;
+    (void)message;
     return pad->store->ops->prune(pad->store, pad->instance, 0, 0, &gone);
 }
 
-static int say_job(void *context, const struct det_job_row *row)
+static int print_job(void *context, const struct det_job_row *row)
 {
     det_buffer_format(context, "%s %s; ", row->queue, row->id);
     return 0;
 }
 
-static int do_jobs(struct pad *pad, struct det_buffer *said)
+static int do_jobs(struct pad *pad, struct det_buffer *message)
 {
     return pad->store->ops->jobs->list(
-        pad->store, &(struct det_job_query){ .limit = 100 }, say_job, said);
+        pad->store, &(struct det_job_query){ .limit = 100 }, print_job, message);
 }
 
-static int do_put(struct pad *pad, struct det_buffer *said)
+static int do_put(struct pad *pad, struct det_buffer *message)
 {
     struct det_job_put job = { "q", "again", "work", "body", 4, 0 };
     struct det_job_place place;
     int r = det_jobs_put(pad->store, &job, &place);
 
     if (r == 0)
-        det_buffer_format(said, "%d", (int)place.key);
+        det_buffer_format(message, "%d", (int)place.key);
     return r;
 }
 
-static const struct deed deeds[] = {
+static const struct operation deeds[] = {
     { "load", do_load },   { "answer", do_answer }, { "events", do_events },
     { "list", do_list },   { "due", do_due },       { "snapshot", do_snapshot },
     { "start", do_start }, { "check", do_check },   { "machines", do_machines },
@@ -207,7 +207,7 @@ struct line {
     struct det_test_proxy *proxy;
     char *url, *through;
     struct pad *near, *pad;
-    struct det_buffer said, truth;
+    struct det_buffer message, truth;
 };
 
 static void line_open(struct line *line)
@@ -234,7 +234,7 @@ static void line_close(struct line *line)
     desk_close(line->pad);
     desk_close(line->near);
     det_test_proxy_close(line->proxy);
-    det_buffer_deinit(&line->said);
+    det_buffer_deinit(&line->message);
     det_buffer_deinit(&line->truth);
     free(line->through);
     free(line->url);
@@ -242,43 +242,44 @@ static void line_close(struct line *line)
 
 static bool is_true(const struct line *line)
 {
-    return line->said.size == line->truth.size &&
-           (line->said.size == 0 ||
-            memcmp(line->said.data, line->truth.data, line->said.size) == 0);
+    return line->message.size == line->truth.size &&
+           (line->message.size == 0 ||
+            memcmp(line->message.data, line->truth.data, line->message.size) == 0);
 }
 
 /* How many bytes the answers of an operation have. */
-static uint64_t measure(struct line *line, const struct deed *deed)
+static uint64_t measure(struct line *line, const struct operation *operation)
 {
     det_buffer_clear(&line->truth);
-    assert_int_equal(deed->run(line->pad, &line->truth), 0);
+    assert_int_equal(operation->run(line->pad, &line->truth), 0);
     det_buffer_clear(&line->truth);
     det_test_proxy_arm(line->proxy, 0, 0);
-    assert_int_equal(deed->run(line->pad, &line->truth), 0);
+    assert_int_equal(operation->run(line->pad, &line->truth), 0);
     return det_test_proxy_passed(line->proxy);
 }
 
-static void cut(struct line *line, const struct deed *deed, uint64_t after)
+static void cut(struct line *line, const struct operation *operation, uint64_t after)
 {
     struct postgres_store *store = postgres_store_of(line->pad->store);
     det_time timeout = store->timeout;
     int r;
 
     store->timeout = 40 * DET_MILLISECOND;
-    det_buffer_clear(&line->said);
+    det_buffer_clear(&line->message);
     det_test_proxy_cut(line->proxy, after);
-    r = deed->run(line->pad, &line->said);
+    r = operation->run(line->pad, &line->message);
     det_test_proxy_cut(line->proxy, UINT64_MAX);
     store->timeout = timeout;
     if (r == 0 ? !is_true(line) : r != DET_ERR_IO && r != DET_ERR_TIMEOUT)
-        fail_msg("%s, cut after %d: %s", deed->name, (int)after, det_error_text(r));
-    det_buffer_clear(&line->said);
-    r = deed->run(line->pad, &line->said);
+        fail_msg("%s, cut after %d: %s", operation->name, (int)after, det_error_text(r));
+    det_buffer_clear(&line->message);
+    r = operation->run(line->pad, &line->message);
     if (r != 0 || !is_true(line))
-        fail_msg("%s, after it was cut after %d: %s", deed->name, (int)after, det_error_text(r));
+        fail_msg(
+            "%s, after it was cut after %d: %s", operation->name, (int)after, det_error_text(r));
 }
 
-static void wherever_the_server_is_cut_off_what_is_read_is_true_or_refused(void **state)
+static void reads_over_a_cut_connection_are_right_or_refused(void **state)
 {
     struct line line;
 
@@ -295,7 +296,7 @@ static void wherever_the_server_is_cut_off_what_is_read_is_true_or_refused(void 
 }
 
 /* There is no connection left, and none to be had. */
-static void without_a_connection_what_is_read_is_refused_until_there_is_one(void **state)
+static void reads_fail_until_the_connection_is_back(void **state)
 {
     struct postgres_store *store;
     struct line line;
@@ -312,23 +313,23 @@ static void without_a_connection_what_is_read_is_refused_until_there_is_one(void
         store->timeout = 40 * DET_MILLISECOND;
         det_test_proxy_cut(line.proxy, 0);
         for (int k = 0; k < 2; k++) {
-            r = deeds[i].run(line.pad, &line.said);
+            r = deeds[i].run(line.pad, &line.message);
             if (r != DET_ERR_IO && r != DET_ERR_TIMEOUT)
                 fail_msg("%s, cut off: %s", deeds[i].name, det_error_text(r));
         }
         det_test_proxy_cut(line.proxy, UINT64_MAX);
         store->timeout = timeout;
-        det_buffer_clear(&line.said);
-        assert_int_equal(deeds[i].run(line.pad, &line.said), 0);
+        det_buffer_clear(&line.message);
+        assert_int_equal(deeds[i].run(line.pad, &line.message), 0);
         assert_true(is_true(&line));
     }
     line_close(&line);
 }
 
 /* The first attempt was sent, so it may have happened; the next one is given up. */
-static void a_put_that_may_have_happened_is_not_called_closed(void **state)
+static void job_put_with_an_unknown_result_is_not_closed(void **state)
 {
-    const struct deed put = { "put", do_put };
+    const struct operation put = { "put", do_put };
     struct line line;
     uint64_t size;
 
@@ -338,17 +339,17 @@ static void a_put_that_may_have_happened_is_not_called_closed(void **state)
     for (uint64_t k = 1; k < CUTS; k++) {
         det_test_proxy_cut(line.proxy, size * k / CUTS);
         det_store_cancel(line.pad->store, 100 * DET_MILLISECOND);
-        assert_int_equal(do_put(line.pad, &line.said), DET_ERR_CANCELLED);
+        assert_int_equal(do_put(line.pad, &line.message), DET_ERR_CANCELLED);
         /* This one was not sent. */
-        assert_int_equal(do_put(line.pad, &line.said), DET_ERR_CLOSED);
+        assert_int_equal(do_put(line.pad, &line.message), DET_ERR_CLOSED);
         det_store_cancel(line.pad->store, DET_NEVER);
         det_test_proxy_cut(line.proxy, UINT64_MAX);
-        assert_int_equal(do_put(line.pad, &line.said), 0);
+        assert_int_equal(do_put(line.pad, &line.message), 0);
     }
     line_close(&line);
 }
 
-static void wherever_the_server_is_cut_off_an_opening_says_so(void **state)
+static void open_over_a_cut_connection_reports_it(void **state)
 {
     const struct det_store_options options = { .timeout = 60 * DET_MILLISECOND };
     struct det_store *store;
@@ -375,7 +376,7 @@ static void wherever_the_server_is_cut_off_an_opening_says_so(void **state)
     line_close(&line);
 }
 
-static void whichever_question_is_not_answered_an_opening_ends_in_time(void **state)
+static void open_times_out_on_any_unanswered_query(void **state)
 {
     static const char *const words[] = { "string_to_array", "identity, schema", "format_type",
                                          "has_table_privilege" };
@@ -402,11 +403,11 @@ static void whichever_question_is_not_answered_an_opening_ends_in_time(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wherever_the_server_is_cut_off_what_is_read_is_true_or_refused),
-        cmocka_unit_test(without_a_connection_what_is_read_is_refused_until_there_is_one),
-        cmocka_unit_test(a_put_that_may_have_happened_is_not_called_closed),
-        cmocka_unit_test(wherever_the_server_is_cut_off_an_opening_says_so),
-        cmocka_unit_test(whichever_question_is_not_answered_an_opening_ends_in_time),
+        cmocka_unit_test(reads_over_a_cut_connection_are_right_or_refused),
+        cmocka_unit_test(reads_fail_until_the_connection_is_back),
+        cmocka_unit_test(job_put_with_an_unknown_result_is_not_closed),
+        cmocka_unit_test(open_over_a_cut_connection_reports_it),
+        cmocka_unit_test(open_times_out_on_any_unanswered_query),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);

@@ -78,7 +78,7 @@ static struct pad *desk_of_all(void)
     return pad;
 }
 
-static void what_is_damaged_is_told_to_who_meets_it(void **state)
+static void damaged_row_is_reported_by_the_operation_that_reads_it(void **state)
 {
     static const struct {
         const char *damage;
@@ -115,7 +115,7 @@ static void what_is_damaged_is_told_to_who_meets_it(void **state)
     }
 }
 
-static void a_state_of_old_that_is_not_known_ends_the_history(void **state)
+static void unknown_past_state_ends_the_history(void **state)
 {
     struct pad *pad = desk_of_all();
     struct found found;
@@ -135,8 +135,8 @@ static int enough(void *context, const struct det_store_finding *row)
     return 42;
 }
 
-/* Whatever it is that they have seen. */
-static void who_has_seen_enough_ends_the_check(void **state)
+/* After any kind of finding. */
+static void visitor_ends_the_check_at_any_finding(void **state)
 {
     static const struct {
         const char *damage, *words;
@@ -158,7 +158,7 @@ static void who_has_seen_enough_ends_the_check(void **state)
     }
 }
 
-static void a_commit_of_nothing_is_done(void **state)
+static void empty_commit_succeeds(void **state)
 {
     struct pad *pad = desk_open();
 
@@ -170,10 +170,10 @@ static void a_commit_of_nothing_is_done(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_damaged_is_told_to_who_meets_it),
-        cmocka_unit_test(a_state_of_old_that_is_not_known_ends_the_history),
-        cmocka_unit_test(who_has_seen_enough_ends_the_check),
-        cmocka_unit_test(a_commit_of_nothing_is_done),
+        cmocka_unit_test(damaged_row_is_reported_by_the_operation_that_reads_it),
+        cmocka_unit_test(unknown_past_state_ends_the_history),
+        cmocka_unit_test(visitor_ends_the_check_at_any_finding),
+        cmocka_unit_test(empty_commit_succeeds),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);

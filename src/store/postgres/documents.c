@@ -3,19 +3,20 @@
 
 /* documents.c - documents on PostgreSQL, which several processes share.
  *
- *     read the sync id, then what is there -> decide -> nothing is different: done
+ *     read the sync id, then the documents -> decide -> no difference: done
  *                  ^                              |
  *                  |                              v
- *                  +--- somebody was faster --- write all, if the sync id is still that one
+ *                  +--- another was first ---- write all, if the sync id is unchanged
  *
- * The statement that writes moves store.sync on, and so holds the lock of that row until it is
- * committed: sync ids are given in the order of the commits and without gaps, and a reader that
- * sees one sees all lower ones. Every change of a document moves it: if it has not moved, what
- * was read is still there. A write whose outcome is not known is not tried again. */
+ * The statement that writes increments store.sync, and so locks that row until the commit: sync ids
+ * are in the order of the commits without gaps, and a reader that sees one sees all lower ones.
+ * Every change of a document increments it, so if it is unchanged, the documents read are current.
+ * A write of unknown outcome is not repeated. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "os/os.h"
-#include "store/postgres/batch.h"
+#include "store/postgres/commit_batch.h"
 #include "store/sql/documents.h"
 
 struct saving {
@@ -34,7 +35,7 @@ static void put_texts(
     det_postgres_arrays_text(arrays, first + 2, det_document_role_name(cell->role));
 }
 
-/* The arrays become parameters; `types` has a letter for each: t for texts, n for numbers. */
+/* Adds the arrays as parameters; `types` has a letter for each: t for texts, n for numbers. */
 static int add_arrays(struct saving *saving, const char *types)
 {
     int r = 0;
@@ -111,6 +112,7 @@ static void put_cell(struct postgres_arrays *arrays, const struct det_document_c
     struct postgres_column *columns = arrays->columns;
     struct det_chain_bytes text = { cell->is_there ? cell->text : "", cell->size };
 
+    det_assert(cell->is_changed);
     put_texts(arrays, 0, cell);
     det_postgres_column_number(&columns[3], (int64_t)cell->sync);
     det_postgres_column_number(&columns[4], (int64_t)cell->version);
@@ -142,13 +144,14 @@ static int take_write(struct postgres_exchange *exchange, void *context)
     return PQntuples(exchange->results[0]) == 1 ? 0 : DET_ERR_BUSY;
 }
 
-/* DET_ERR_BUSY: somebody was faster. */
+/* DET_ERR_BUSY: another process was first. */
 static int write_cells(struct postgres_store *store, struct saving *saving)
 {
     const struct det_document_stage *stage = &saving->stage;
     const struct postgres_job job = { send_write, take_write, saving, false, 0 };
     int r;
 
+    det_assert(stage->change_count > 0 && stage->latest == stage->base + stage->change_count);
     clear_arrays(saving);
     det_postgres_add_number(&saving->parameters, (int64_t)saving->latest);
     det_postgres_add_number(&saving->parameters, (int64_t)stage->change_count);
@@ -182,8 +185,8 @@ static int try_save(
     r = read_cells(store, saving);
     if (r < 0)
         return explain_failure(saving, r, reterr);
-    /* Times are the server's: 0 is now. */
-    r = det_document_stage_judge(&saving->stage, saving->latest, 0, reterr);
+    /* Times are the server's: 0 means now. */
+    r = det_document_stage_validate(&saving->stage, saving->latest, 0, reterr);
     if (r < 0)
         return r;
     if (saving->stage.change_count)
@@ -194,14 +197,14 @@ static int try_save(
     return 0;
 }
 
-/* What is saved: documents of a caller, or one of another store. */
+/* A request: documents of a caller, or an imported one. */
 struct request {
     const struct det_document_save *saves;
     size_t count;
     struct det_document_saved *ret;
     const struct det_document *restored; /* NULL: none */
     uint64_t floor;
-    bool is_new; /* the answer for it */
+    bool is_new; /* its result */
     struct det_error *reterr;
 };
 
@@ -227,7 +230,7 @@ static int save_once(struct postgres_store *store, struct saving *saving, struct
     return r;
 }
 
-/* Until nobody else saves at the same time. */
+/* Repeats until no other process saves at the same time. */
 static int save_until_done(struct postgres_store *store, struct request *request)
 {
     struct det_world *world = store->store.world;

@@ -3,11 +3,12 @@
 
 /* exchange.c - a pipeline: statements, one Sync, and their answers.
  *
- *     Parse? Bind Execute  Parse? Bind Execute ... Sync          --> all in one go
- *     <-- ParseComplete? rows CommandComplete ... ReadyForQuery      the commit is before this one
+ *     Parse? Bind Execute  Parse? Bind Execute ... Sync          --> all at once
+ *     <-- ParseComplete? rows CommandComplete ... ReadyForQuery      the commit precedes this one
  *
- * All statements up to the Sync are one transaction, which the Sync commits. What is known when the
- * answers stop is in judge_outcome(): nothing else in this driver knows about lost connections. */
+ * All statements up to the Sync are one transaction, which the Sync commits. classify_outcome()
+ * decides what is known when the answers stop: no other code of this driver handles lost
+ * connections. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,6 +51,7 @@ static bool prepare_statement(
     struct postgres_exchange *exchange, const struct postgres_statement *statement,
     const char *name)
 {
+    det_assert(statement->slot < POSTGRES_SLOT_COUNT);
     if (is_prepared(exchange->connection, statement->slot))
         return true;
     for (unsigned i = 0; i < exchange->slot_count; i++) {
@@ -89,7 +91,7 @@ static void send_one(
     exchange->is_broken = !ok;
 }
 
-/* Through a pooler, each transaction says what a session would have said. */
+/* With a connection pooler, each transaction sends the settings of the session. */
 static void send_prologue(struct postgres_exchange *exchange)
 {
     const struct postgres_store *store = exchange->connection->store;
@@ -109,7 +111,7 @@ void det_postgres_exchange_send(
     const struct postgres_store *store = exchange->connection->store;
     bool is_first = exchange->expected == 0 && store->url.is_pooled &&
                     PQtransactionStatus(exchange->connection->pq) == PQTRANS_IDLE;
-    /* What kind of transaction it is must be said before anything else. */
+    /* The kind of transaction must be set first. */
     bool is_begin = statement == &store->statements[POSTGRES_BEGIN_READING] ||
                     statement == &store->statements[POSTGRES_BEGIN_WRITING];
 
@@ -120,8 +122,8 @@ void det_postgres_exchange_send(
         send_prologue(exchange);
 }
 
-/* Until libpq has an answer that it can give without waiting. `is_flushed` is also set when it is
- * not known: while it is not, the Sync is still here. */
+/* Waits until libpq can return an answer without blocking. `is_flushed` is true also if unknown;
+ * false means that the Sync was not sent. */
 static int await_answer(struct postgres_connection *connection, bool *is_flushed, det_time deadline)
 {
     PGconn *pq = connection->pq;
@@ -140,15 +142,15 @@ static int await_answer(struct postgres_connection *connection, bool *is_flushed
         if (r < 0)
             return r;
         if (!PQconsumeInput(pq)) {
-            /* It sends what is left before it reads, and does not say which of the two failed: so
-             * the Sync may have gone out. */
+            /* libpq sends its buffer before it reads, and does not say which of the two failed: the
+             * Sync may have been sent. */
             *is_flushed = true;
             return DET_ERR_IO;
         }
     }
 }
 
-/* "permission denied for schema detent" does not say to whom. */
+/* Adds the user: "permission denied for schema detent" does not name it. */
 static void name_user(struct postgres_exchange *exchange)
 {
     struct postgres_failure *failure = &exchange->failure;
@@ -156,11 +158,11 @@ static void name_user(struct postgres_exchange *exchange)
 
     if (strcmp(failure->sqlstate, "42501") == 0)
         snprintf(
-            failure->text + used, sizeof failure->text - used, "; user %s has no right to that",
+            failure->text + used, sizeof failure->text - used, "; user %s lacks the privilege",
             PQuser(exchange->connection->pq));
 }
 
-/* The first error counts: what follows it is its consequence. */
+/* Keeps the first error; later ones are consequences. */
 static void note_error(struct postgres_exchange *exchange, const PGresult *result)
 {
     const char *sqlstate = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -176,8 +178,8 @@ static void note_error(struct postgres_exchange *exchange, const PGresult *resul
     name_user(exchange);
 }
 
-/* All values are asked for in binary form, and the server says how many rows there were. */
-static bool is_whole(PGresult *result)
+/* Checks that all values are binary, and that the row count equals the server's. */
+static bool is_complete(PGresult *result)
 {
     char count[16];
     int i = 0;
@@ -194,24 +196,25 @@ static void note_result(struct postgres_exchange *exchange, PGresult *result)
 {
     bool is_silent;
 
-    if (exchange->completed == exchange->expected || !is_whole(result)) {
+    if (exchange->completed == exchange->expected || !is_complete(result)) {
         exchange->is_rubbish = true;
         PQclear(result);
         return;
     }
     is_silent = exchange->silent >> exchange->completed & 1;
     exchange->completed++;
-    /* What is prepared stays so, whatever becomes of the transaction. */
+    /* A prepared statement stays prepared, whatever the result of the transaction. */
     if (is_silent && exchange->prepared_count < exchange->slot_count)
         keep_prepared(exchange->connection, exchange->slots[exchange->prepared_count++]);
     if (is_silent)
         PQclear(result);
     else
         exchange->results[exchange->result_count++] = result;
+    det_assert(exchange->result_count <= exchange->completed);
 }
 
-/* Takes answers until that of the Sync: 1; 0: there is none any more; or an error of waiting, which
- * may be that it must stop. A NULL ends the answers to one statement; two of them, all. */
+/* Collects answers up to that of the Sync: 1; 0: the connection ended; or an error of waiting, such
+ * as a stop. A NULL ends the answers to one statement; two of them end all. */
 static int collect_answers(struct postgres_exchange *exchange, bool *is_flushed, det_time deadline)
 {
     PGconn *pq = exchange->connection->pq;
@@ -223,7 +226,7 @@ static int collect_answers(struct postgres_exchange *exchange, bool *is_flushed,
         ExecStatusType status;
 
         r = await_answer(exchange->connection, is_flushed, deadline);
-        /* Of one that is not lost, libpq would wait for more itself, and without an end. */
+        /* On a live connection libpq would wait for more answers, without a limit. */
         if (r < 0 && PQstatus(pq) != CONNECTION_BAD)
             return r;
         result = PQgetResult(pq);
@@ -254,16 +257,16 @@ static void set_failure(
     (void)det_text_copy(exchange->failure.text, sizeof exchange->failure.text, text);
 }
 
-/* The connection is lost, or we wait no more. If not all was handed over, the Sync was not, and the
- * server has undone what it had begun. If the server itself said why before the last statement was
- * complete, it did not come to the Sync either. Otherwise nobody knows. */
-static void judge_outcome(struct postgres_exchange *exchange, int r, bool is_flushed)
+/* The connection is lost, or the wait has ended. If the buffer was not fully sent, neither was the
+ * Sync, and the server rolled back. If the server reported the reason before the last statement was
+ * complete, it did not reach the Sync either. Otherwise the outcome is unknown. */
+static void classify_outcome(struct postgres_exchange *exchange, int r, bool is_flushed)
 {
     bool is_over = exchange->failure.action != POSTGRES_DONE &&
                    exchange->failure.action != POSTGRES_UNKNOWN &&
                    exchange->completed < exchange->expected;
     const char *why = PQerrorMessage(exchange->connection->pq);
-    char said[POSTGRES_TEXT_MAX];
+    char server_text[POSTGRES_TEXT_MAX];
     int result = r == DET_ERR_TIMEOUT || r == DET_ERR_CANCELLED ? r : DET_ERR_IO;
 
     if (is_over) {
@@ -272,13 +275,15 @@ static void judge_outcome(struct postgres_exchange *exchange, int r, bool is_flu
     }
     if (r < 0 && r != DET_ERR_IO)
         why = r == DET_ERR_TIMEOUT ? "the server did not answer in time" : det_error_text(r);
-    det_postgres_url_scrub(&exchange->connection->store->url, why, said, sizeof said);
-    set_failure(exchange, is_flushed ? POSTGRES_UNKNOWN : POSTGRES_RECONNECT, result, said);
+    det_postgres_url_scrub(&exchange->connection->store->url, why, server_text, sizeof server_text);
+    set_failure(exchange, is_flushed ? POSTGRES_UNKNOWN : POSTGRES_RECONNECT, result, server_text);
 }
 
 int det_postgres_exchange_doubt(struct postgres_exchange *exchange)
 {
-    set_failure(exchange, POSTGRES_UNKNOWN, DET_ERR_IO, "the answer of the server makes no sense");
+    set_failure(
+        exchange, POSTGRES_UNKNOWN, DET_ERR_IO,
+        "the answer of the server does not fit the statements");
     det_postgres_disconnect(exchange->connection);
     return DET_ERR_IO;
 }
@@ -289,7 +294,7 @@ void det_postgres_exchange_finish(struct postgres_exchange *exchange, det_time d
     int r;
 
     if (exchange->is_broken || !PQpipelineSync(exchange->connection->pq)) {
-        set_failure(exchange, POSTGRES_RECONNECT, DET_ERR_IO, "libpq takes no more statements");
+        set_failure(exchange, POSTGRES_RECONNECT, DET_ERR_IO, "libpq accepts no more statements");
         det_postgres_disconnect(exchange->connection);
         return;
     }
@@ -301,8 +306,10 @@ void det_postgres_exchange_finish(struct postgres_exchange *exchange, det_time d
             (void)det_postgres_exchange_doubt(exchange);
         else if (exchange->failure.action == POSTGRES_RECONNECT)
             det_postgres_disconnect(exchange->connection);
+        det_assert(
+            exchange->failure.action != POSTGRES_DONE || exchange->completed == exchange->expected);
         return;
     }
-    judge_outcome(exchange, r, is_flushed);
+    classify_outcome(exchange, r, is_flushed);
     det_postgres_disconnect(exchange->connection);
 }

@@ -53,13 +53,13 @@ static uint64_t sequence_of(struct pad *pad)
     return sequence;
 }
 
-/* From now on it gives up sooner; what the server was told stays. */
+/* Shortens the timeout of the client; the settings of the server stay. */
 static void hurry(struct pad *pad, det_time timeout)
 {
     postgres_store_of(pad->store)->timeout = timeout;
 }
 
-static void what_may_help_is_tried_again(void **state)
+static void transient_errors_are_retried(void **state)
 {
     static const char *const codes[] = { "40001", "40P01", "55P03", "57014", "23505",
                                          "57P01", "57P03", "53300", "25006", "26000" };
@@ -74,7 +74,7 @@ static void what_may_help_is_tried_again(void **state)
     desk_close(pad);
 }
 
-static void what_cannot_help_is_told_and_changes_nothing(void **state)
+static void permanent_errors_are_reported_and_change_nothing(void **state)
 {
     static const struct {
         const char *code;
@@ -101,7 +101,7 @@ static void what_cannot_help_is_told_and_changes_nothing(void **state)
     desk_close(pad);
 }
 
-static void what_never_stops_failing_is_told_in_the_end(void **state)
+static void permanently_transient_error_is_finally_reported(void **state)
 {
     struct pad *pad = desk_open();
 
@@ -114,7 +114,7 @@ static void what_never_stops_failing_is_told_in_the_end(void **state)
 
 /* Whoever was first is seen when it is tried again, and that is a conflict, with its sequence. A
  * row that is still in the way then belongs to nothing. */
-static void a_row_that_stays_in_the_way_is_damage_and_no_conflict(void **state)
+static void orphaned_duplicate_row_is_damage_not_a_conflict(void **state)
 {
     struct pad *pad = desk_open();
     struct pad before = *pad;
@@ -133,7 +133,7 @@ static void a_row_that_stays_in_the_way_is_damage_and_no_conflict(void **state)
     desk_close(pad);
 }
 
-static void a_refusal_at_the_end_of_the_transaction_is_a_refusal(void **state)
+static void error_at_commit_time_refuses_the_commit(void **state)
 {
     struct pad *pad = desk_open();
     struct pad before = *pad;
@@ -165,13 +165,13 @@ static void a_commit_without_an_answer_is_unknown_and_sent_once(void **state)
     text = sql(pad->store, "SELECT last_value FROM @reached");
     assert_string_equal(text, "1");
     free(text);
-    /* Whoever asks again finds what is true, on another connection. */
+    /* A later question finds the truth, on another connection. */
     at_commit(pad->store, "");
     assert_int_equal(send(pad, BARE, NULL), 0);
     desk_close(pad);
 }
 
-/* The server says why before the statement is complete: so it did not happen. */
+/* The server reports the reason before the statement is complete: so it did not happen. */
 static void a_commit_that_was_cut_in_its_statement_is_tried_again(void **state)
 {
     struct pad *pad = desk_open();
@@ -188,7 +188,7 @@ static void a_commit_that_was_cut_in_its_statement_is_tried_again(void **state)
     desk_close(pad);
 }
 
-/* The session is told how long it may wait, so this one is opened for it. */
+/* The session has the lock timeout as a setting, so this test opens a new one. */
 static void a_row_that_stays_locked_is_busy_in_the_end(void **state)
 {
     char *url = det_test_postgres_url(server, NULL);
@@ -214,7 +214,7 @@ static void a_row_that_stays_locked_is_busy_in_the_end(void **state)
     free(url);
 }
 
-static void a_server_that_went_and_came_back_is_met_again(void **state)
+static void store_reconnects_to_a_restarted_server(void **state)
 {
     struct pad *pad = desk_open();
     struct det_store_lease held;
@@ -248,7 +248,7 @@ static void a_server_that_stays_away_is_an_error_in_time(void **state)
     char why[100] = "";
 
     (void)state;
-    assert_false(pad->store->ops->is_away(pad->store, why, sizeof why));
+    assert_false(pad->store->ops->is_unreachable(pad->store, why, sizeof why));
     assert_string_equal(why, "");
     det_test_postgres_crash(server);
     hurry(pad, 300 * DET_MILLISECOND);
@@ -256,13 +256,13 @@ static void a_server_that_stays_away_is_an_error_in_time(void **state)
     assert_int_equal(send(pad, BARE, NULL), DET_ERR_IO);
     *pad = before;
     assert_int_equal(look_up(pad, "p", &found), DET_ERR_IO);
-    assert_true(pad->store->ops->is_away(pad->store, why, sizeof why));
+    assert_true(pad->store->ops->is_unreachable(pad->store, why, sizeof why));
     assert_true(why[0]);
     assert_false(pad->store->ops->is_lost(pad->store));
     det_test_postgres_start(server, NULL);
     hurry(pad, DET_TEST_HANG);
     assert_int_equal(send(pad, BARE, NULL), 0);
-    assert_false(pad->store->ops->is_away(pad->store, why, sizeof why));
+    assert_false(pad->store->ops->is_unreachable(pad->store, why, sizeof why));
     desk_close(pad);
 }
 
@@ -273,7 +273,7 @@ static void cut_all(void)
                 "WHERE application_name = 'detent'"));
 }
 
-/* A standby took over that lacks what was answered. */
+/* A standby took over without an acknowledged commit. */
 static void a_server_that_went_back_in_time_gets_no_commit(void **state)
 {
     struct pad *pad = desk_open();
@@ -308,7 +308,7 @@ static void another_store_in_the_same_place_gets_no_commit(void **state)
     desk_close(pad);
 }
 
-/* Threads that send to instances of their own, so that batches form. */
+/* Threads that send to separate instances, so that batches form. */
 struct sender {
     struct pad pad;
     struct det_thread *thread;
@@ -382,7 +382,7 @@ static void many_threads_commit_together(void **state)
     desk_close(pad);
 }
 
-/* Two nodes fight over the same instances: what is recorded is what was answered. */
+/* Two nodes send to the same instances: the recorded events equal the acknowledged ones. */
 struct fighter {
     struct pad *pad;
     struct det_thread *thread;
@@ -416,7 +416,7 @@ static void run_fighter(void *argument)
     }
 }
 
-static void two_nodes_on_one_instance_lose_and_double_nothing(void **state)
+static void two_nodes_on_one_instance_commit_each_event_once(void **state)
 {
     struct det_world *world = det_world_real();
     char *url = det_test_postgres_url(server, NULL), *text, expected[16];
@@ -440,7 +440,7 @@ static void two_nodes_on_one_instance_lose_and_double_nothing(void **state)
 }
 
 /* Two connections of the server for all of it. */
-static void a_transaction_pooler_is_as_good(void **state)
+static void transaction_pooler_is_supported(void **state)
 {
     char url[256];
     struct pad *pad, *other;
@@ -500,7 +500,7 @@ static void await_bell(struct bell *bell, unsigned count)
     assert_int_equal(r, 0);
 }
 
-static void who_listens_is_woken_by_a_lock_that_is_given_up(void **state)
+static void released_lock_notifies_listeners(void **state)
 {
     char *url = det_test_postgres_url(server, NULL);
     struct pad *pad = desk_at(url, NULL), *other = neighbour(pad, url);
@@ -523,7 +523,7 @@ static void who_listens_is_woken_by_a_lock_that_is_given_up(void **state)
             &(struct det_store_lease_change){ DET_LEASE_RELEASE, "p", NULL, held.token, 0 }, &held),
         0);
     await_bell(&bell, 2);
-    /* It comes back by itself, and says so, since something may have been missed. */
+    /* It reconnects by itself and wakes the listeners, since notifications may be lost. */
     cut_all();
     await_bell(&bell, 3);
     pad->store->ops->listen(pad->store, NULL, NULL);
@@ -539,8 +539,8 @@ static void no_wake(void *context)
     (void)context;
 }
 
-/* Nothing comes any more, and nothing ends: whoever closes does not wait for it. */
-static void a_listener_that_is_not_answered_ends_when_it_must(void **state)
+/* The connection is silent and does not end: closing does not wait for it. */
+static void unanswered_listener_does_not_delay_close(void **state)
 {
     struct det_world *world = det_world_real();
     struct det_test_proxy *proxy = det_test_proxy_open(server);
@@ -566,23 +566,23 @@ static void a_listener_that_is_not_answered_ends_when_it_must(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_may_help_is_tried_again),
-        cmocka_unit_test(what_cannot_help_is_told_and_changes_nothing),
-        cmocka_unit_test(what_never_stops_failing_is_told_in_the_end),
-        cmocka_unit_test(a_row_that_stays_in_the_way_is_damage_and_no_conflict),
-        cmocka_unit_test(a_refusal_at_the_end_of_the_transaction_is_a_refusal),
+        cmocka_unit_test(transient_errors_are_retried),
+        cmocka_unit_test(permanent_errors_are_reported_and_change_nothing),
+        cmocka_unit_test(permanently_transient_error_is_finally_reported),
+        cmocka_unit_test(orphaned_duplicate_row_is_damage_not_a_conflict),
+        cmocka_unit_test(error_at_commit_time_refuses_the_commit),
         cmocka_unit_test(a_commit_without_an_answer_is_unknown_and_sent_once),
         cmocka_unit_test(a_commit_that_was_cut_in_its_statement_is_tried_again),
         cmocka_unit_test(a_row_that_stays_locked_is_busy_in_the_end),
-        cmocka_unit_test(a_server_that_went_and_came_back_is_met_again),
+        cmocka_unit_test(store_reconnects_to_a_restarted_server),
         cmocka_unit_test(a_server_that_stays_away_is_an_error_in_time),
         cmocka_unit_test(a_server_that_went_back_in_time_gets_no_commit),
         cmocka_unit_test(another_store_in_the_same_place_gets_no_commit),
         cmocka_unit_test(many_threads_commit_together),
-        cmocka_unit_test(two_nodes_on_one_instance_lose_and_double_nothing),
-        cmocka_unit_test(a_transaction_pooler_is_as_good),
-        cmocka_unit_test(who_listens_is_woken_by_a_lock_that_is_given_up),
-        cmocka_unit_test(a_listener_that_is_not_answered_ends_when_it_must),
+        cmocka_unit_test(two_nodes_on_one_instance_commit_each_event_once),
+        cmocka_unit_test(transaction_pooler_is_supported),
+        cmocka_unit_test(released_lock_notifies_listeners),
+        cmocka_unit_test(unanswered_listener_does_not_delay_close),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);

@@ -3,13 +3,13 @@
 
 /* fill.c - puts the rows of a staged commit into the columns of its batch.
  *
- * A statement touches a row once, while the changes of a commit follow each other: so of several
- * changes to one timer the last one counts, after the condition of the first. */
+ * A statement changes a row once, while the changes of a commit are sequential: of several changes
+ * to one timer the last one is written, with the condition of the first. */
 #include <string.h>
 
 #include "base/assert.h"
 #include "store/log.h"
-#include "store/postgres/batch.h"
+#include "store/postgres/commit_batch.h"
 
 #define NUMBER(column, value) \
     det_postgres_put_number(batch, POSTGRES_COLUMN_##column, (int64_t)(value))
@@ -105,7 +105,7 @@ static void fill_events(struct postgres_batch *batch, const struct postgres_stag
         TEXT(e_from, state_name(machine, event->from));
         TEXT(e_to, state_name(machine, event->to));
         TEXT(e_event, det_row_event_name(machine, event->event));
-        TEXT(e_outcome, det_row_outcome_name(event->outcome));
+        TEXT(e_outcome, det_outcome_name(event->outcome));
         NUMBER(e_choice, event->choice);
         FLAG(e_timeout, event->is_timeout);
         NUMBER(e_at, event->at);
@@ -117,7 +117,7 @@ static void fill_events(struct postgres_batch *batch, const struct postgres_stag
     }
 }
 
-/* The payload of an event struct, in memory that the next one takes. */
+/* Encodes the payload of an event struct, in memory that the next call overwrites. */
 static int encode_value(
     struct postgres_batch *batch, const struct det_machine *machine, const void *event,
     struct det_chain_bytes *ret)
@@ -320,7 +320,7 @@ static void fill_answer(struct postgres_batch *batch, const struct postgres_stag
     NUMBER(a_n, staged->n);
     NUMBER(a_key, staged->instance->key);
     TEXT(a_event_id, commit->event_id);
-    TEXT(a_outcome, det_row_outcome_name(commit->answer.outcome));
+    TEXT(a_outcome, det_outcome_name(commit->answer.outcome));
     TEXT(a_state, state_name(commit->machine, commit->answer.state));
     NUMBER(a_sequence, commit->answer.sequence);
     NUMBER(a_visit, commit->answer.visit);

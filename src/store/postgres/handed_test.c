@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* handed_test.c - what was handed over by the reading side of libpq: PQconsumeInput()
- * sends what is left before it reads. This program stands before three functions of libpq: from the
- * end of the commit on nothing can be read; the one that flushes says that something is left, and
- * the one that reads finds the connection cut when all has gone out. */
+/* handed_test.c - a commit that is sent by the reading side of libpq: PQconsumeInput() sends its
+ * buffer before it reads. This program replaces three functions of libpq: after the end of the
+ * commit nothing can be read; the flush reports unsent bytes, and the read finds the connection cut
+ * after all bytes were sent. */
 /* test: alone */
 #include <dlfcn.h>
 
@@ -48,7 +48,7 @@ int PQconsumeInput(PGconn *conn)
     return real(conn);
 }
 
-static void a_commit_that_reading_handed_over_is_unknown_and_sent_once(void **state)
+static void commit_sent_while_reading_is_unknown_and_not_repeated(void **state)
 {
     struct pad *pad = desk_open();
     struct pad before = *pad;
@@ -59,7 +59,7 @@ static void a_commit_that_reading_handed_over_is_unknown_and_sent_once(void **st
     assert_int_equal(send(pad, BARE, NULL), DET_ERR_IO);
     assert_false(is_cut);
     *pad = before;
-    /* It waits for the other session, if that is still at it. */
+    /* The lock waits for the other session, if it is still active. */
     text = sql(pad->store, "LOCK TABLE @instances; SELECT count(*) FROM @events");
     assert_true(strcmp(text, "0") == 0 || strcmp(text, "1") == 0);
     free(text);
@@ -69,7 +69,7 @@ static void a_commit_that_reading_handed_over_is_unknown_and_sent_once(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_commit_that_reading_handed_over_is_unknown_and_sent_once),
+        cmocka_unit_test(commit_sent_while_reading_is_unknown_and_not_repeated),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);

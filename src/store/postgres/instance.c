@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* instance.c - the handle of an instance: what the next commit on it needs. */
+/* instance.c - the handle of an instance: the state needed by its next commit. */
 #include <string.h>
 
 #include "base/assert.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs.c - the operations of jobs on PostgreSQL, which several processes share, and the firings of
+/* jobs.c - the operations on jobs in PostgreSQL, which several processes share, and the firings of
  * schedules.
  *
  *     postgres/jobs_put.c     puts of several threads, in one statement
  *     postgres/jobs_claim.c   ends, renewals and claims of a queue, in one pipeline
- *     sql/jobs.c              lists, manual changes, and all that SQLite does in the same way */
+ *     sql/jobs.c              lists, manual changes, and operations shared with SQLite */
 #include "store/postgres/jobs.h"
 #include "store/sql/jobs.h"
 
@@ -44,7 +44,7 @@ static int take_firing(struct postgres_exchange *exchange, void *context)
     return PQntuples(exchange->results[0]) > 0 ? 0 : DET_ERR_CONFLICT;
 }
 
-/* If it is not known whether it has happened, it is not tried again. */
+/* A firing of unknown outcome is not repeated. */
 static int postgres_fire(struct det_store *base, const struct det_job_firing *firing)
 {
     struct postgres_store *store = postgres_store_of(base);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs.h - what the files of the jobs of the PostgreSQL store share. */
+/* jobs.h - declarations shared by the job files of the PostgreSQL store. */
 #ifndef DET_STORE_POSTGRES_JOBS_H
 #define DET_STORE_POSTGRES_JOBS_H
 
 #include "store/jobs.h"
-#include "store/postgres/batch.h"
+#include "store/postgres/commit_batch.h"
 
-/* The server's number of the type. */
+/* The type number of the server. */
 #define POSTGRES_BLOBS 17
 
 /* postgres/jobs_put.c */

@@ -4,27 +4,27 @@
 /* jobs_claim.c - ends, renewals and claims of a queue on PostgreSQL, which several
  * processes share.
  *
- *     lock of the queue | ends | renewals | put back what is due | take the first
+ *     lock of the queue | ends | renewals | return due jobs to the queue | claim the first
  *     (one pipeline, so one transaction; the server's clock decides)
  *
- * A batch that leaves what is due has three statements at most, which is what one worker's jobs
- * cost, one after the other.
+ * A batch with `leaves_due` has three statements at most: the cost of one worker's jobs, one after
+ * the other.
  *
- * Every batch takes the lock of the queue first: so no two batches count running jobs at once, and
- * none waits for rows of another.
+ * Every batch locks the queue first. So no two batches count running jobs at once, and no batch
+ * waits for rows of another.
  *
- * A batch with a claim, or with an end of a job that was not begun, is not retried when its outcome
- * is unknown. A claim that stands although its answer was lost lapses like that of a process that
- * died. */
+ * A batch with a claim, or with an end of a job that was not begun, is not repeated when its
+ * outcome is unknown. A claim whose answer was lost lapses like that of a process that died. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "store/postgres/jobs.h"
 #include "store/postgres/session.h"
 #include "store/sql/jobs.h"
 
-/* So that the end of a claim is a time. */
+/* Limits the end of a claim to a representable time. */
 #define SPAN_MAX ((det_time)1 << 62)
 
 enum { END_KEY, END_TOKEN, END_STATE, END_RUN_AT, END_REASON, END_UNBEGUN, RENEW_KEY, RENEW_TOKEN };
@@ -33,8 +33,8 @@ struct applying {
     struct det_job_batch *batch;
     struct postgres_arrays *arrays;
     struct postgres_parameters ends, renewals;
-    int refusal;                /* the visitor's */
-    struct det_buffer *refused; /* struct det_job_end of those that are to be given back */
+    int refusal;                /* return value of the visitor */
+    struct det_buffer *refused; /* struct det_job_end of jobs to return to the queue */
 };
 
 static det_time bound_span(det_time span)
@@ -114,7 +114,7 @@ static void send_damaged(struct postgres_exchange *exchange, void *context)
     det_postgres_ask(exchange, POSTGRES_JOB_DAMAGED, &damaged);
 }
 
-/* What this could not do, the next claim does. */
+/* The next claim repeats this if it fails. */
 static void fail_damaged(struct postgres_store *store, struct det_job_batch *batch)
 {
     (void)!det_postgres_run(
@@ -184,7 +184,7 @@ static void show_claimed(struct applying *applying, const struct det_job_row *ro
             sizeof(struct det_job_end));
 }
 
-/* Rows come in no order. What cannot be read is given back like what is refused. */
+/* Rows have no order. A row that cannot be read is returned to the queue like a refused one. */
 static void take_claimed(
     struct applying *applying, const PGresult *rows, const struct det_allocator *allocator)
 {
@@ -227,6 +227,7 @@ static int take_batch(struct postgres_exchange *exchange, void *context)
         det_postgres_clock(store, det_postgres_number(exchange->results[next], 0, 1));
         batch->next = det_postgres_number(exchange->results[next++], 0, 0);
     }
+    det_assert(next < exchange->result_count);
     claimed = exchange->results[next];
     /* All new claims end at the same time. */
     if (PQntuples(claimed) && det_postgres_number(claimed, 0, 6) < batch->next)
@@ -264,7 +265,7 @@ static int run_batch(struct postgres_store *store, struct applying *applying)
     return r;
 }
 
-/* It is committed already. Where this fails too, they lapse. */
+/* The claim is committed already. If this fails too, it lapses. */
 static void give_back(
     struct postgres_store *store, const char *queue, const struct det_buffer *refused)
 {

@@ -6,13 +6,14 @@
  *
  *     put --> group of puts --> leader: arrays of all --> wake listeners, insert --> results
  *
- * A put whose outcome is unknown is sent again: a job that is there is not put twice. */
+ * A put of unknown outcome is repeated: an existing job is not put twice. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "store/postgres/jobs.h"
 
-/* How often a job is put again that somebody else put at the same moment. */
+/* Number of attempts to put a job that another process puts at the same time. */
 #define TRIES 3
 /* Calls in one statement. */
 #define CALLS_MAX 256
@@ -26,7 +27,7 @@ struct put_batch {
 
 enum { QUEUE, ID, TASK, BODY, RUN_AT, QUEUE_TO_WAKE };
 
-/* Walks over the jobs of all calls that are to be put: those whose result is BUSY. */
+/* Iterates over the jobs to put of all calls: those whose result is BUSY. */
 struct walk {
     const struct put_batch *batch;
     size_t call, job;
@@ -49,7 +50,7 @@ static bool next_job(
     return false;
 }
 
-/* How many, or an error. */
+/* Returns the number of jobs, or an error. */
 static int fill_arrays(struct put_batch *batch, struct postgres_store *store)
 {
     struct postgres_arrays *arrays = batch->arrays;
@@ -96,9 +97,9 @@ static void take_place(const PGresult *rows, int row, struct det_job_place *ret)
     };
 }
 
-/* Rows come in no order. Keys of new ones grow with their numbers; one that does not is that of an
- * earlier job with the same id, and is put again, to see what that is. One without a row was put by
- * somebody whom the statement did not see yet. */
+/* Rows have no order. Keys of new jobs grow with their numbers. A smaller key belongs to an earlier
+ * job with the same id, which is put again to compare it. A missing row means that another process
+ * put the job after the snapshot of this statement. */
 static int take_puts(struct postgres_exchange *exchange, void *context)
 {
     const struct put_batch *batch = context;
@@ -130,11 +131,12 @@ static int take_puts(struct postgres_exchange *exchange, void *context)
         if (row && place->is_new)
             last = place->key;
     }
+    det_assert(number == jobs);
     DET_DELETE_ARRAY(allocator, row_of, (size_t)jobs + 1);
     return 0;
 }
 
-/* 1: some are to be put again; 0; or an error. */
+/* 1: some jobs must be put again; 0; or an error. */
 static int put_once(struct postgres_store *store, struct put_batch *batch)
 {
     struct postgres_arrays arrays;
@@ -153,7 +155,8 @@ static int put_once(struct postgres_store *store, struct put_batch *batch)
     return r;
 }
 
-int det_postgres_jobs_write(void *context, unsigned writer, const void *items, size_t count)
+/* Writes a batch of `job_group`. */
+static int write_puts(void *context, unsigned writer, const void *items, size_t count)
 {
     struct put_batch batch = { .calls = items, .count = count };
     int r = 1;
@@ -189,7 +192,7 @@ int det_postgres_jobs_open(struct postgres_store *store)
                                      .writers = store->writer_count < 2 ? store->writer_count : 2,
                                      .item_size = sizeof(struct det_jobs_put_call),
                                      .items_max = CALLS_MAX,
-                                     .write = det_postgres_jobs_write,
+                                     .write = write_puts,
                                      .context = store },
         &store->job_group);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs_test.c - jobs that several processes put into one queue of PostgreSQL at once, and
- * how the server finds those to claim. */
+/* jobs_test.c - concurrent puts of several processes into one queue of PostgreSQL, and the plans of
+ * claims. */
 /* test: threads */
 #include "store/postgres/postgres_test.h"
 
@@ -38,7 +38,7 @@ static void run_putter(void *argument)
     }
 }
 
-static void a_job_that_many_put_at_once_is_there_once_and_all_are_told_where(void **state)
+static void concurrent_puts_of_one_job_store_it_once(void **state)
 {
     struct det_world *world = det_world_real();
     char *url = det_test_postgres_url(server, NULL);
@@ -84,7 +84,7 @@ static struct det_job_row job_a(struct det_store *store)
     return job;
 }
 
-static void a_damaged_job_keeps_nobody_waiting_and_fails_when_nothing_else_is_queued(void **state)
+static void damaged_job_does_not_block_the_queue_and_fails_last(void **state)
 {
     const struct det_job_claim wanted = { "q", 9, DET_MINUTE };
     struct det_job_change retry = { .verb = DET_JOB_RETRY, .queue = "q", .id = "a" };
@@ -144,7 +144,7 @@ static void assert_all_look_up(struct det_store *store)
 
 /* Plans are kept for as long as a connection, so none may be good only for the statistics that it
  * was made with. */
-static void no_batch_walks_over_the_table_whatever_the_statistics(void **state)
+static void job_batches_use_indexes_whatever_the_statistics(void **state)
 {
     char *url = det_test_postgres_url(server, NULL);
     struct det_store *store = store_at(url, NULL);
@@ -164,7 +164,7 @@ static void no_batch_walks_over_the_table_whatever_the_statistics(void **state)
     free(url);
 }
 
-/* The test above plans as these say. */
+/* The test above uses these settings. */
 static void batches_are_planned_without_sequential_scans(void **state)
 {
     char *url = det_test_postgres_url(server, NULL);
@@ -182,9 +182,9 @@ static void batches_are_planned_without_sequential_scans(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_damaged_job_keeps_nobody_waiting_and_fails_when_nothing_else_is_queued),
-        cmocka_unit_test(a_job_that_many_put_at_once_is_there_once_and_all_are_told_where),
-        cmocka_unit_test(no_batch_walks_over_the_table_whatever_the_statistics),
+        cmocka_unit_test(damaged_job_does_not_block_the_queue_and_fails_last),
+        cmocka_unit_test(concurrent_puts_of_one_job_store_it_once),
+        cmocka_unit_test(job_batches_use_indexes_whatever_the_statistics),
         cmocka_unit_test(batches_are_planned_without_sequential_scans),
     };
 

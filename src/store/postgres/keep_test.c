@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* keep_test.c - keeping a store: what a check finds, what pruning deletes and keeps, which
- * machines there are. */
+/* keep_test.c - maintenance of a store: findings of a check, pruning, and the list of machines. */
 #include "store/postgres/postgres_test.h"
 
 #include "store/postgres/checksum.h"
@@ -157,7 +156,7 @@ static void a_visitor_ends_the_check(void **state)
     (void)state;
     free(sql(pad->store, "UPDATE @instances SET visit = 9"));
     assert_int_equal(pad->store->ops->check(pad->store, found_one, NULL, &findings), 55);
-    /* The transaction it left is gone. */
+    /* Its open transaction was rolled back. */
     assert_int_equal(look_up(pad, "q", &found), DET_ERR_NOT_FOUND);
     desk_close(pad);
 }
@@ -190,7 +189,7 @@ static void pruning_keeps_what_no_snapshot_covers(void **state)
 
         assert_int_equal(
             pad->store->ops->answer(pad->store, pad->instance, "a", &answer), DET_ERR_NOT_FOUND);
-        /* The sequence goes on, and the history is the snapshot's from where the events end. */
+        /* The sequence continues, and the history continues with that of the snapshot. */
         assert_int_equal(look_up(pad, "p", &found), 0);
         assert_int_equal(found.loaded.head.sequence, 7);
         assert_int_equal(found.loaded.history_count, 3);
@@ -240,7 +239,7 @@ static int check_spec(void *context, const char *name, uint32_t version, const c
     return 0;
 }
 
-static void every_machine_is_told_with_the_definition_that_was_served_last(void **state)
+static void machines_are_listed_with_their_last_served_definition(void **state)
 {
     struct pad *pad = desk_open();
     char text[256] = "";
@@ -268,7 +267,7 @@ int main(void)
         cmocka_unit_test(a_visitor_ends_the_check),
         cmocka_unit_test(pruning_keeps_what_no_snapshot_covers),
         cmocka_unit_test(event_ids_are_forgotten_when_their_time_is_over),
-        cmocka_unit_test(every_machine_is_told_with_the_definition_that_was_served_last),
+        cmocka_unit_test(machines_are_listed_with_their_last_served_definition),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* lease.c - leases by name and locks of instances: one statement for each verb, which
- * answers with the state afterwards, changed or not. The server's clock decides.
+/* lease.c - leases by name and locks of instances: one statement for each verb, which returns the
+ * state afterwards, changed or not. The server's clock decides.
  *
- * An acquisition whose outcome is not known is not tried again: it would be refused because
- * of itself. It lapses like that of a holder that died. */
+ * An acquisition of unknown outcome is not repeated: it would be refused because of itself. It
+ * lapses like that of a holder that died. */
 #include <string.h>
 
 #include "base/text.h"
+#include "store/contract.h"
 #include "store/lease.h"
 #include "store/postgres/postgres.h"
 
-/* How often somebody else may be first in a moment. */
+/* Number of attempts after another process was first. */
 #define ATTEMPTS_MAX 5
 
 struct leasing {
@@ -32,10 +33,10 @@ static enum postgres_statement_id statement_of(const struct leasing *leasing)
         return is_lock ? POSTGRES_LOCK_RENEW : POSTGRES_LEASE_RENEW;
     case DET_LEASE_RELEASE:
         return is_lock ? POSTGRES_LOCK_RELEASE : POSTGRES_LEASE_RELEASE;
-    case DET_LEASE_LOOK:
+    case DET_LEASE_READ:
         break;
     }
-    return is_lock ? POSTGRES_LOCK_LOOK : POSTGRES_LEASE_LOOK;
+    return is_lock ? POSTGRES_LOCK_LOOK : POSTGRES_LEASE_READ;
 }
 
 static void send_leasing(struct postgres_exchange *exchange, void *context)
@@ -60,11 +61,11 @@ static void send_leasing(struct postgres_exchange *exchange, void *context)
         det_postgres_add_number(&parameters, (int64_t)change->token);
         det_postgres_add_text(&parameters, exchange->connection->store->channel);
         break;
-    case DET_LEASE_LOOK:
+    case DET_LEASE_READ:
         break;
     }
     det_postgres_ask(exchange, statement_of(leasing), &parameters);
-    /* A node that begins leaves no more rows than it finds of nodes that live. */
+    /* A new node keeps the number of rows close to the number of live nodes. */
     if (!leasing->machine && change->verb == DET_LEASE_ACQUIRE &&
         strncmp(change->name, "node/", strlen("node/")) == 0)
         det_postgres_ask(exchange, POSTGRES_LEASE_FORGET_NODES, NULL);
@@ -87,10 +88,11 @@ static int take_leasing(struct postgres_exchange *exchange, void *context)
     if (PQntuples(row) == 0) {
         if (leasing->machine)
             return DET_ERR_NOT_FOUND;
-        /* There never was one; or somebody was first, whom this statement did not see yet. */
+        /* The lease never existed, or another process was first and this statement did not see its
+         * row. */
         return leasing->change->verb == DET_LEASE_ACQUIRE
                    ? DET_ERR_BUSY
-                   : lease_result(leasing, leasing->change->verb == DET_LEASE_LOOK);
+                   : lease_result(leasing, leasing->change->verb == DET_LEASE_READ);
     }
     now = det_postgres_number(row, 0, 5);
     det_postgres_clock(exchange->connection->store, now);
@@ -103,11 +105,11 @@ static int take_leasing(struct postgres_exchange *exchange, void *context)
     return lease_result(leasing, det_postgres_bool(row, 0, 0));
 }
 
-/* A statement that waited for another one finds the lock taken, but still sees it as it was before
- * that: so who has it is asked for. DET_ERR_BUSY: nobody any more. */
+/* A statement that waited for a lock finds the lease taken, but still sees the old row; this query
+ * returns the holder. DET_ERR_BUSY: the lease is free again. */
 static int find_holder(struct postgres_store *store, const struct leasing *leasing)
 {
-    const struct det_store_lease_change look = { .verb = DET_LEASE_LOOK,
+    const struct det_store_lease_change look = { .verb = DET_LEASE_READ,
                                                  .name = leasing->change->name };
     struct leasing looking = { leasing->machine, &look, leasing->ret };
     const struct postgres_job job = { send_leasing, take_leasing, &looking, true, 0 };
@@ -128,9 +130,9 @@ static int run_leasing(struct postgres_store *store, struct leasing *leasing)
 
     if (!det_lease_is_valid(change))
         return DET_ERR_INVALID;
-    if (store->sql.is_read_only && change->verb != DET_LEASE_LOOK)
+    if (store->sql.is_read_only && change->verb != DET_LEASE_READ)
         return DET_ERR_READ_ONLY;
-    /* The one who was first is seen the next time. */
+    /* The next attempt sees the first holder. */
     for (int i = 0; r == DET_ERR_BUSY && i < ATTEMPTS_MAX; i++) {
         r = det_postgres_run(store, &job, NULL);
         if (r == DET_ERR_LOCKED && !leasing->ret->owner[0])
@@ -160,6 +162,7 @@ int det_postgres_lease(
 {
     struct leasing leasing = { NULL, change, ret };
 
+    det_contract_lease(change, ret);
     return run_leasing(postgres_store_of(store), &leasing);
 }
 
@@ -169,5 +172,6 @@ int det_postgres_lock(
 {
     struct leasing leasing = { machine, change, ret };
 
+    det_contract_lease(change, ret);
     return run_leasing(postgres_store_of(store), &leasing);
 }

@@ -51,7 +51,7 @@ static void a_lease_has_one_holder_and_each_grant_a_higher_token(void **state)
     struct det_store_lease held;
 
     (void)state;
-    assert_int_equal(lease(one, DET_LEASE_LOOK, NULL, 0, &held), 0);
+    assert_int_equal(lease(one, DET_LEASE_READ, NULL, 0, &held), 0);
     assert_int_equal(held.token, 0);
     assert_int_equal(lease(one, DET_LEASE_RENEW, NULL, 1, &held), DET_ERR_LOCK_LOST);
     assert_int_equal(lease(one, DET_LEASE_ACQUIRE, "one", 0, &held), 0);
@@ -72,7 +72,7 @@ static void a_lease_has_one_holder_and_each_grant_a_higher_token(void **state)
     pair_close(&pair);
 }
 
-static void a_lease_that_lapsed_is_anybodys(void **state)
+static void lapsed_lease_can_be_acquired_by_others(void **state)
 {
     struct pair pair = pair_open();
     struct det_store *one = pair.one->store, *other = pair.other->store;
@@ -81,7 +81,7 @@ static void a_lease_that_lapsed_is_anybodys(void **state)
     (void)state;
     assert_int_equal(lease(one, DET_LEASE_ACQUIRE, "one", 0, &held), 0);
     free(sql(one, "UPDATE @leases SET expires_at = 5"));
-    assert_int_equal(lease(one, DET_LEASE_LOOK, NULL, 0, &held), 0);
+    assert_int_equal(lease(one, DET_LEASE_READ, NULL, 0, &held), 0);
     assert_string_equal(held.owner, "");
     assert_int_equal(lease(one, DET_LEASE_RENEW, NULL, 1, &held), DET_ERR_LOCK_LOST);
     assert_int_equal(lease(other, DET_LEASE_ACQUIRE, "other", 0, &held), 0);
@@ -89,7 +89,7 @@ static void a_lease_that_lapsed_is_anybodys(void **state)
     pair_close(&pair);
 }
 
-static void a_lock_keeps_others_out_and_its_fence_is_checked_in_the_commit(void **state)
+static void lock_excludes_others_and_commit_checks_its_fence(void **state)
 {
     struct pair pair = pair_open();
     struct det_store_lease held;
@@ -107,7 +107,7 @@ static void a_lock_keeps_others_out_and_its_fence_is_checked_in_the_commit(void 
     add_event(pair.one, BARE);
     pair.one->commit.fence = 1;
     assert_int_equal(commit(pair.one), 0);
-    assert_int_equal(lock(pair.one, DET_LEASE_LOOK, NULL, 0, &held), 0);
+    assert_int_equal(lock(pair.one, DET_LEASE_READ, NULL, 0, &held), 0);
     assert_int_equal(held.sequence, 1);
     assert_int_equal(held.token, 1);
     /* The holder sleeps past its lease; its fence is old when it wakes. */
@@ -133,7 +133,7 @@ static void a_lock_needs_an_instance(void **state)
     struct det_store_lease held;
 
     (void)state;
-    for (int verb = DET_LEASE_ACQUIRE; verb <= DET_LEASE_LOOK; verb++)
+    for (int verb = DET_LEASE_ACQUIRE; verb <= DET_LEASE_READ; verb++)
         assert_int_equal(
             pad->store->ops->lock(
                 pad->store, pad->machine,
@@ -208,7 +208,7 @@ static size_t due(struct pad *pad, det_time before, size_t limit, det_time *ret_
     return listed.count;
 }
 
-static void what_is_due_is_listed_to_its_owner_alone(void **state)
+static void due_rows_are_listed_only_for_their_owner(void **state)
 {
     struct pair pair = pair_open();
     det_time next;
@@ -243,7 +243,7 @@ static int node_lease(struct det_store *store, struct det_store_lease *ret)
         ret);
 }
 
-/* One is given up, one has lapsed long ago, one just now; one belongs to somebody else. */
+/* One was released, one has lapsed long ago, one just now; one belongs to another node. */
 static void a_node_that_begins_clears_the_leases_of_nodes_that_are_gone(void **state)
 {
     struct pair pair = pair_open();
@@ -279,7 +279,7 @@ static void a_node_that_begins_clears_the_leases_of_nodes_that_are_gone(void **s
     text = sql(pair.one->store, "SELECT count(*) FROM @leases");
     assert_string_equal(text, "5");
     free(text);
-    /* The name of the first one does not know that it was there. */
+    /* A lease with the first name has no trace of the earlier one. */
     assert_int_equal(node_lease(pair.one->store, &held), 0);
     assert_int_equal(held.token, 1);
     pair_close(&pair);
@@ -293,7 +293,7 @@ static size_t adopt(struct pad *pad, size_t limit)
     return count;
 }
 
-static void what_a_dead_node_left_is_taken_over_and_the_zombie_finds_out(void **state)
+static void rows_of_a_dead_node_are_adopted_and_its_commits_fail(void **state)
 {
     const struct det_store_timer_change take = { DET_STORE_TAKE,
                                                  { .event = SMALL, .visit = 1, .due = 1000 } };
@@ -329,7 +329,7 @@ static void what_a_dead_node_left_is_taken_over_and_the_zombie_finds_out(void **
     pair_close(&pair);
 }
 
-static void of_two_who_take_over_each_row_has_one(void **state)
+static void two_adopting_nodes_share_no_row(void **state)
 {
     enum { COUNT = 40 };
     struct pair pair = pair_open();
@@ -341,7 +341,7 @@ static void of_two_who_take_over_each_row_has_one(void **state)
     (void)state;
     assert_int_equal(node_lease(pair.one->store, &held), 0);
     assert_int_equal(node_lease(pair.other->store, &held), 0);
-    /* A third node, which ends without a word. */
+    /* A third node, which ends without releasing its lease. */
     dead.machine = pair.one->machine;
     dead.store = store_at(pair.url, NULL);
     for (int i = 0; i < COUNT; i++) {
@@ -425,7 +425,7 @@ static void instances_are_listed_in_the_order_of_their_ids(void **state)
     desk_close(pad);
 }
 
-static void the_clock_is_the_servers_and_never_goes_back(void **state)
+static void clock_follows_the_server_and_never_goes_back(void **state)
 {
     struct pad *pad = desk_open();
     struct postgres_store *store = postgres_store_of(pad->store);
@@ -455,16 +455,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lease_has_one_holder_and_each_grant_a_higher_token),
-        cmocka_unit_test(a_lease_that_lapsed_is_anybodys),
-        cmocka_unit_test(a_lock_keeps_others_out_and_its_fence_is_checked_in_the_commit),
+        cmocka_unit_test(lapsed_lease_can_be_acquired_by_others),
+        cmocka_unit_test(lock_excludes_others_and_commit_checks_its_fence),
         cmocka_unit_test(a_lock_needs_an_instance),
         cmocka_unit_test(a_lock_that_lapsed_does_not_lock),
-        cmocka_unit_test(what_is_due_is_listed_to_its_owner_alone),
+        cmocka_unit_test(due_rows_are_listed_only_for_their_owner),
         cmocka_unit_test(a_node_that_begins_clears_the_leases_of_nodes_that_are_gone),
-        cmocka_unit_test(what_a_dead_node_left_is_taken_over_and_the_zombie_finds_out),
-        cmocka_unit_test(of_two_who_take_over_each_row_has_one),
+        cmocka_unit_test(rows_of_a_dead_node_are_adopted_and_its_commits_fail),
+        cmocka_unit_test(two_adopting_nodes_share_no_row),
         cmocka_unit_test(instances_are_listed_in_the_order_of_their_ids),
-        cmocka_unit_test(the_clock_is_the_servers_and_never_goes_back),
+        cmocka_unit_test(clock_follows_the_server_and_never_goes_back),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* list.c - lists: events of an instance, instances of a machine, what is due; and takeover
- * of abandoned work.
+/* list.c - lists: events of an instance, instances of a machine, due work; and takeover of
+ * abandoned work.
  *
- * Pages are read whole, and visited when the connection is free again: no transaction stays open
+ * Pages are read whole, and visited after the connection is released: no transaction stays open
  * while user code runs. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "os/os.h"
+#include "store/contract.h"
 #include "store/log.h"
 #include "store/postgres/postgres.h"
 #include "store/row.h"
 
 #define PAGE_ROWS 1024
-/* Between two looks for event ids that may be forgotten. */
+/* Interval of deletions of expired event ids. */
 #define FORGET_INTERVAL DET_MINUTE
 
-/* A name of the event, as it is today. */
+/* The current name of an event. */
 static const char *name_of(
     const struct postgres_store *store, const struct det_machine *machine, enum det_name_kind kind,
     const PGresult *rows, int place[2])
@@ -32,7 +33,7 @@ static int read_event(
     const struct postgres_store *store, const struct det_machine *machine, const PGresult *rows,
     int row, void *value, struct det_store_event *ret)
 {
-    int r, outcome = det_row_outcome_find(det_postgres_text(rows, row, 5));
+    int r, outcome = det_outcome_find(det_postgres_text(rows, row, 5));
 
     *ret = (struct det_store_event){
         .sequence = (uint64_t)det_postgres_number(rows, row, 0),
@@ -74,6 +75,7 @@ int det_postgres_events(
     void *value = det_alloc_zero(base->allocator, machine->event_size);
     int r, count = PAGE_ROWS;
 
+    det_contract_events(handle, visit);
     r = value ? 0 : DET_ERR_NO_MEMORY;
     while (r == 0 && count == PAGE_ROWS) {
         struct postgres_parameters parameters = { 0 };
@@ -117,7 +119,7 @@ static int read_list(
         store, query->has_dead ? POSTGRES_LIST_DEAD : POSTGRES_LIST, &parameters, ret, NULL);
 }
 
-/* `machine` NULL: the state is not told. */
+/* `machine` NULL: the state is omitted. */
 static int give_listed(
     const struct det_machine *machine, const PGresult *rows, int row,
     int (*visit)(void *context, const struct det_store_listed *row), void *context)
@@ -149,6 +151,7 @@ int det_postgres_list(
     char after[DET_ID_MAX + 1] = "";
     int r = 0, count;
 
+    det_contract_list(machine, query, visit);
     if (query->after)
         strncpy(after, query->after, DET_ID_MAX);
     do {
@@ -167,7 +170,7 @@ int det_postgres_list(
     return r;
 }
 
-/* One more than is wanted tells when to look again. */
+/* One row more than requested gives the time of the next look. */
 int det_postgres_due(
     struct det_store *base, const struct det_machine *machine,
     const struct det_store_due_query *query,
@@ -179,6 +182,7 @@ int det_postgres_due(
     det_time next = DET_NEVER;
     int r;
 
+    det_contract_due(machine, query, visit, ret_next);
     det_postgres_add_text(&parameters, machine->name);
     det_postgres_add_number(
         &parameters, query->limit < INT64_MAX ? (int64_t)query->limit + 1 : INT64_MAX);
@@ -239,7 +243,7 @@ static int take_adoption(struct postgres_exchange *exchange, void *context)
     return 0;
 }
 
-/* Whoever sweeps also forgets event ids whose time is over. */
+/* A sweep also deletes expired event ids. */
 static det_time forget_before(struct postgres_store *store)
 {
     det_time now = det_postgres_now(&store->store), before = 0;
@@ -253,8 +257,8 @@ static det_time forget_before(struct postgres_store *store)
     return before;
 }
 
-/* Timers first, since they are late already; effects with what is left of the limit. What was taken
- * over when nobody knows whether it was is ours, and found by `due`. */
+/* Timers first, since they are late already; effects with the rest of the limit. Work of a takeover
+ * with unknown outcome may be ours; `due` then lists it. */
 int det_postgres_adopt(
     struct det_store *base, const struct det_machine *machine, size_t limit, size_t *ret)
 {

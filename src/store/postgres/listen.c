@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* listen.c - a thread with a connection of its own that waits for notifications, and wakes the
- * runtime and those that wait for a queue of jobs. Nothing depends on it: it only makes a poll come
- * sooner. It runs while there is a listener.
+/* listen.c - a thread with its own connection that waits for notifications, and wakes the runtime
+ * and the listeners of queues. Notifications only shorten the polling delay. The thread runs while
+ * there is a listener.
  *
  *     connect, LISTEN --> wait --> notified: wake --> wait ...
  *          ^                |
- *          +-- lost: pause -+      after a reconnect: wake, since something may have been missed
+ *          +-- lost: pause -+      after a reconnect: wake, since notifications may be lost
  *
  * Releases of leases and locks notify, and, with the name of the queue, puts of jobs into an empty
- * queue. Commits do not, since their work belongs to their own node, and a notification takes a
- * lock that the whole database shares. */
+ * queue. Commits do not notify, since their work belongs to their own node, and a notification
+ * takes a lock that the whole database shares. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
 #include "store/postgres/jobs.h"
@@ -27,10 +28,10 @@
 struct postgres_listener {
     struct postgres_store *store;
     struct postgres_connection connection;
-    struct det_thread *thread; /* NULL: nobody listens */
+    struct det_thread *thread; /* NULL: no listeners */
     atomic_bool stop_wanted;
-    struct det_mutex *control; /* who starts and stops the thread */
-    struct det_mutex *mutex;   /* for what follows; also while they are called */
+    struct det_mutex *control; /* serializes starts and stops of the thread */
+    struct det_mutex *mutex;   /* protects the following fields, also during callbacks */
     void (*wake)(void *context);
     void *context;
     struct det_job_listener *queues;
@@ -41,7 +42,7 @@ static det_time time_after(const struct postgres_listener *listener, det_time sp
     return det_world_now(listener->store->store.world, DET_CLOCK_MONOTONIC) + span;
 }
 
-/* NULL: whatever was missed. */
+/* NULL: all queues, after lost notifications. */
 static void wake_listeners(struct postgres_listener *listener, const char *queue)
 {
     struct det_world *world = listener->store->store.world;
@@ -77,7 +78,7 @@ static int begin_listening(struct postgres_listener *listener)
     return r;
 }
 
-/* Until the connection is lost, or it is over. */
+/* Returns when the connection is lost, or on stop. */
 static void await_notice(struct postgres_listener *listener)
 {
     struct postgres_connection *connection = &listener->connection;
@@ -96,7 +97,7 @@ static void await_notice(struct postgres_listener *listener)
     }
 }
 
-/* The poller is woken to stop; nothing else is watched meanwhile. */
+/* The poller is woken to stop; no descriptor is watched meanwhile. */
 static void pause_listening(struct postgres_listener *listener, det_time span)
 {
     struct det_world *world = listener->store->store.world;
@@ -154,7 +155,7 @@ static struct postgres_listener *listener_open(struct postgres_store *store)
     return NULL;
 }
 
-/* Made by the first who listens, and there until the store is closed. */
+/* Created by the first listener; lives as long as the store. */
 static struct postgres_listener *listener_of(struct postgres_store *store)
 {
     struct postgres_listener *listener;
@@ -173,6 +174,7 @@ static void stop_thread(struct postgres_listener *listener)
 
     if (!listener->thread)
         return;
+    det_assert(!atomic_load(&listener->stop_wanted));
     atomic_store(&listener->stop_wanted, true);
     world->ops->poller_wake(world, listener->connection.poller);
     det_thread_join(world, listener->thread);
@@ -180,7 +182,7 @@ static void stop_thread(struct postgres_listener *listener)
     listener->thread = NULL;
 }
 
-/* A thread as long as somebody listens. Without one there are no wake-ups, and that is all. */
+/* Runs the thread while there are listeners. Without a thread only wake-ups are missing. */
 static void start_or_stop(struct postgres_listener *listener)
 {
     struct det_world *world = listener->store->store.world;
@@ -258,6 +260,7 @@ void det_postgres_listen_close(struct postgres_store *store)
     if (!store->listener)
         return;
     stop_thread(store->listener);
+    det_assert(!store->listener->thread && !store->listener->queues);
     listener_close(store->listener);
     store->listener = NULL;
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* load.c - reading an instance: its head and what belongs to it, in one transaction that
- * sees one moment.
+/* load.c - reads an instance: its head and its rows, in one snapshot transaction.
  *
- * The history is that of the kept events, or that of the events after the snapshot followed by the
- * snapshot's: the longer one. Both are right. */
+ * The history is the longer of two: that of the kept events, or that of the events after the
+ * snapshot followed by the snapshot's. Both are correct. */
 #include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "store/contract.h"
 #include "store/log.h"
 #include "store/postgres/postgres.h"
 #include "store/row.h"
@@ -23,7 +23,7 @@ struct loading {
     const struct det_store_rows *rows;
     struct det_store_loaded *ret;
     struct postgres_instance *instance;
-    PGresult *results[3]; /* head, rows, history; ours from the moment they came */
+    PGresult *results[3]; /* head, rows, history; owned once they have arrived */
 };
 
 /* Columns of LOAD_HEAD. */
@@ -67,7 +67,7 @@ enum {
     ROW_REASON,
     ROW_TRACE,
     ROW_ORIGIN,
-    ROW_WHOLE,
+    ROW_COMPLETE,
 };
 
 static bool read_hash(struct det_chain_bytes bytes, struct det_chain_hash *ret)
@@ -78,7 +78,7 @@ static bool read_hash(struct det_chain_bytes bytes, struct det_chain_hash *ret)
     return true;
 }
 
-/* As it is stored; the checksum covers all of it. */
+/* As stored; the checksum covers all of it. */
 static int read_head(const PGresult *row, struct loading *loading, struct det_chain_head *ret)
 {
     *ret = (struct det_chain_head){
@@ -123,7 +123,7 @@ static int keep_head(
     return r;
 }
 
-/* Names that the definition has lost end the history. */
+/* An unknown name ends the history. */
 static void read_history(struct loading *loading)
 {
     const PGresult *head = loading->results[0], *gotos = loading->results[2];
@@ -157,7 +157,7 @@ static void read_history(struct loading *loading)
     }
 }
 
-/* The event struct of a row; its memory is the caller's. */
+/* Decodes the event struct of a row into the caller's memory. */
 static int read_event(const struct loading *loading, int row, void *event, uint16_t *ret)
 {
     const PGresult *rows = loading->results[1];
@@ -197,8 +197,7 @@ static int give_timer(struct loading *loading, int row, void *event)
     if (r == 0)
         r = det_row_timer_find(
             loading->machine, det_postgres_text(rows, row, ROW_NAME), &timer.timer);
-    /* A dead one that the definition does not know any more is left for those who read the
-     * table. */
+    /* A dead row whose name is not in the definition stays in the table only. */
     if (r < 0)
         return r == DET_ERR_VERSION && timer.is_dead ? 0 : r;
     timer.value = PQgetisnull(rows, row, ROW_PAYLOAD) ? NULL : event;
@@ -240,7 +239,7 @@ static int give_effect(struct loading *loading, int row, void *event, void *data
             &loading->store->store, machine, det_postgres_bytes(rows, row, ROW_DATA), data);
     if (r == 0)
         r = read_event(loading, row, event, &kind);
-    /* An effect always has the event that asked for it. */
+    /* An effect always has the event that requested it. */
     if (r == 0 && kind == UINT16_MAX)
         r = DET_ERR_CORRUPT;
     if (r < 0)
@@ -282,7 +281,7 @@ static int give_rows(struct loading *loading)
     for (int i = 0; r == 0 && i < count; i++) {
         int64_t kind = det_postgres_number(loading->results[1], i, ROW_KIND);
 
-        if (!det_postgres_bool(loading->results[1], i, ROW_WHOLE))
+        if (!det_postgres_bool(loading->results[1], i, ROW_COMPLETE))
             r = DET_ERR_CORRUPT;
         else if (kind == 0)
             r = give_timer(loading, i, event);
@@ -312,7 +311,7 @@ static void send_load(struct postgres_exchange *exchange, void *context)
     det_postgres_ask(exchange, POSTGRES_END_READING, NULL);
 }
 
-/* The results are taken along: callers are given the rows when the connection is free again. */
+/* Keeps the results: callers get the rows after the connection is released. */
 static int take_load(struct postgres_exchange *exchange, void *context)
 {
     struct loading *loading = context;
@@ -353,6 +352,7 @@ int det_postgres_load(
     const struct postgres_job job = { send_load, take_load, &loading, true, 0 };
     int r;
 
+    det_contract_load(machine, id, ret);
     r = det_postgres_run(loading.store, &job, NULL);
     if (r == 0)
         r = give_instance(&loading);

@@ -6,42 +6,43 @@
  *     positions   5  6  7  8  9 10 11        8: its transaction is under way, or was rolled back
  *                 x  x  x  .  x  x  .        the reader stops at 7, or, if 8 is final, at 10
  *
- * Positions come from a sequence, and transactions end in any order. So a gap is passed only when
- * everything up to some position after it is known to be final, see docs/formats/sql_schema.md:
+ * Positions come from a sequence, and transactions end in any order. A reader passes a gap only
+ * when everything up to a later position is known to be final, see docs/formats/sql_schema.md:
  *
- *     the last position that is visible, `seen` --> who writes now, `writers`
- *     ... none of these writes any more         --> `final` = `seen`
+ *     the last visible position, `seen`         --> the current writers, `writers`
+ *     ... none of them writes any longer        --> `final` = `seen`
  *
  * Invariants
- *   1. `final` only grows, and holds for what is read after it was found: so it is asked for before
- *      a page is, never after.
- *   2. A writer has a lock on the table before it gets a position, and until it is visible. */
+ *   1. `final` only grows, and holds for rows read after it was determined: so it is determined
+ *      before a page is read, never after.
+ *   2. A writer holds a lock on the table from before it gets a position until its rows are
+ *      visible. */
 #include <detent/tool/store.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
 #include "store/postgres/session.h"
 #include "store/sql/log.h"
 
-/* A page begins with few rows, and has more or fewer then, by how long they are: all of it comes
- * into memory at once. */
+/* A page is held in memory. It starts with few rows; later pages adapt to the length of rows. */
 #define PAGE_ROWS  1024
 #define PAGE_FIRST 64
 #define PAGE_BYTES (256u << 10)
-/* How often one call looks whether a gap is final, and how long it waits before the second look;
- * each further wait is twice as long. The end of the log is worth a longer wait (half a second). */
-#define LOOKS_MAX     6
-#define END_LOOKS_MAX 10
-#define FIRST_WAIT    DET_MILLISECOND
+/* Number of checks whether a gap is final in one call, and the wait before the second check, which
+ * doubles each time. The end of the log justifies a longer wait (half a second). */
+#define CHECKS_MAX     6
+#define END_CHECKS_MAX 10
+#define FIRST_WAIT     DET_MILLISECOND
 
-/* What is final. */
+/* The check for final positions. */
 
 struct looking {
-    uint64_t seen; /* of the look before; 0: there was none */
+    uint64_t seen; /* of the previous check; 0: none */
     char *writers;
-    uint64_t last; /* of this one */
+    uint64_t last; /* of this check */
     bool is_standby, is_over;
-    char *writing; /* NULL: nobody */
+    char *writing; /* NULL: no writers */
 };
 
 static void send_looking(struct postgres_exchange *exchange, void *context)
@@ -69,8 +70,8 @@ static int take_looking(struct postgres_exchange *exchange, void *context)
     return looking->writing ? 0 : DET_ERR_NO_MEMORY;
 }
 
-/* The look before, as a copy: others look too. */
-static int recall_look(struct postgres_store *store, struct looking *looking)
+/* Copies the previous check; other threads check, too. */
+static int copy_last_check(struct postgres_store *store, struct looking *looking)
 {
     const char *writers;
     int r = 0;
@@ -86,7 +87,7 @@ static int recall_look(struct postgres_store *store, struct looking *looking)
     return r;
 }
 
-/* Whatever two looks of other threads have found meanwhile: each is true by itself. */
+/* Combines the results of other threads: each is valid by itself. */
 static void note_final(struct postgres_store *store, struct looking *looking)
 {
     uint64_t final = 0;
@@ -108,14 +109,14 @@ static void note_final(struct postgres_store *store, struct looking *looking)
     det_mutex_unlock(store->store.world, store->sql.mutex);
 }
 
-/* One look; `ret` is the last position that was visible then. */
-static int look_for_end(struct postgres_store *store, uint64_t *ret)
+/* One check; `ret` is the last visible position. */
+static int search_end(struct postgres_store *store, uint64_t *ret)
 {
     struct looking looking = { 0 };
     const struct postgres_job job = { send_looking, take_looking, &looking, true, 0 };
     int r;
 
-    r = recall_look(store, &looking);
+    r = copy_last_check(store, &looking);
     if (r == 0)
         r = det_postgres_run(store, &job, NULL);
     if (r == 0 && looking.is_standby)
@@ -153,13 +154,13 @@ struct reading {
     void *context;
     bool is_backward;
     int64_t event_at, start_at, start_key;
-    uint64_t final; /* before the page was read */
-    unsigned looks, looks_max;
-    size_t page; /* rows that were asked for */
+    uint64_t final; /* determined before the page was read */
+    unsigned checks, checks_max;
+    size_t page; /* number of requested rows */
     PGresult *rows;
 };
 
-/* One more than are wanted says where the last one ends, see det_log_ends(). */
+/* One row more than requested shows where the last one ends, see det_log_ends(). */
 static size_t page_of(const struct reading *reading)
 {
     const struct det_store_log_query *query = reading->walk.query;
@@ -199,7 +200,7 @@ static void send_page(struct postgres_exchange *exchange, void *context)
         exchange, reading->is_backward ? POSTGRES_LOG_BACK : POSTGRES_LOG, &parameters);
 }
 
-/* Others may have migrated the store. */
+/* Other processes may have migrated the store. */
 static int publish_renames(struct postgres_store *store, const PGresult *rows)
 {
     struct det_renames *renames;
@@ -234,11 +235,14 @@ static int take_page(struct postgres_exchange *exchange, void *context)
 static int read_page(struct reading *reading)
 {
     const struct postgres_job job = { send_page, take_page, reading, true, 0 };
+    uint64_t final_before = reading->final;
 
     reading->page = next_page(reading);
+    det_assert(reading->page > 0 && reading->page <= PAGE_ROWS);
     PQclear(reading->rows);
     reading->rows = NULL;
     reading->final = final_now(reading->store);
+    det_assert(final_before <= reading->final);
     return det_postgres_run(reading->store, &job, NULL);
 }
 
@@ -254,10 +258,10 @@ static int give_row(struct reading *reading, int row)
         reading->start_at = (int64_t)logged.position;
         reading->start_key = det_sql_number(&place, DET_SQL_LOGGED_INSTANCE);
     }
-    return det_log_look(&reading->walk, &logged) ? reading->visit(reading->context, &logged) : 0;
+    return det_log_select(&reading->walk, &logged) ? reading->visit(reading->context, &logged) : 0;
 }
 
-/* Whether somebody may still come between the last row and this position. */
+/* True if rows may still appear between the last row and this position. */
 static bool is_gap(const struct reading *reading, uint64_t position)
 {
     return !reading->is_backward && position > reading->walk.next + 1 &&
@@ -266,7 +270,7 @@ static bool is_gap(const struct reading *reading, uint64_t position)
 
 enum { ALL, MORE, GAP };
 
-/* ALL, MORE or GAP in `ret`: why it has ended; or what the visitor answers. */
+/* ALL, MORE or GAP in `ret`: why the page ended; returns the visitor's value. */
 static int give_page(struct reading *reading, int *ret)
 {
     int r = 0, count = PQntuples(reading->rows);
@@ -291,22 +295,23 @@ static int give_page(struct reading *reading, int *ret)
     return r;
 }
 
-/* Looks once more, after a wait if it was in vain. 1: it is worth to read again; 0: that was the
- * last time. Who has been given something does not wait: the next call goes on. */
-static int look_again(struct reading *reading, uint64_t *ret_last)
+/* Checks once more, after a wait if the last check was in vain. 1: read again; 0: that was the last
+ * check. A call that has returned rows does not wait: the next call continues. */
+static int check_again(struct reading *reading, uint64_t *ret_last)
 {
     struct det_world *world = reading->store->store.world;
     int r;
 
-    if (reading->looks == reading->looks_max || (reading->looks > 0 && reading->walk.wanted > 0))
+    if (reading->checks == reading->checks_max || (reading->checks > 0 && reading->walk.wanted > 0))
         return 0;
-    if (reading->looks > 0) {
-        r = det_world_sleep(world, FIRST_WAIT << (reading->looks - 1));
+    if (reading->checks > 0) {
+        r = det_world_sleep(world, FIRST_WAIT << (reading->checks - 1));
         if (r < 0)
             return r;
     }
-    reading->looks++;
-    r = look_for_end(reading->store, ret_last);
+    reading->checks++;
+    det_assert(reading->checks <= reading->checks_max);
+    r = search_end(reading->store, ret_last);
     return r < 0 ? r : 1;
 }
 
@@ -321,7 +326,7 @@ static int read_on(struct reading *reading)
             r = give_page(reading, &why);
         if (r != 0 || why != GAP)
             continue;
-        r = look_again(reading, &last);
+        r = check_again(reading, &last);
         if (r <= 0)
             return r;
         r = 0;
@@ -329,19 +334,19 @@ static int read_on(struct reading *reading)
     return r;
 }
 
-/* Backward begins where everything is final, so that who then goes on forward misses nothing. An
- * opening that knows of nothing final yet does not take that for the end of the log. */
+/* A backward walk begins at a final position, so that continuing forward misses no row. If no
+ * position is known to be final yet, this does not report the end of the log. */
 static int find_end(struct reading *reading)
 {
     uint64_t after = reading->walk.query->after, last = 0, wanted;
     int r = 1;
 
     if (reading->walk.query->wants_end || final_now(reading->store) == 0)
-        reading->looks_max = END_LOOKS_MAX;
+        reading->checks_max = END_CHECKS_MAX;
     wanted = after && after <= INT64_MAX ? after - 1 : INT64_MAX;
     while (r > 0 && final_now(reading->store) < wanted) {
-        r = look_again(reading, &last);
-        if (r > 0 && reading->looks == 1 && last < wanted)
+        r = check_again(reading, &last);
+        if (r > 0 && reading->checks == 1 && last < wanted)
             wanted = last;
     }
     if (r < 0)
@@ -364,7 +369,7 @@ int det_postgres_log(
                                .context = context,
                                .is_backward = query->is_backward,
                                .start_key = INT64_MAX,
-                               .looks_max = LOOKS_MAX };
+                               .checks_max = CHECKS_MAX };
     int r = 0;
 
     det_rows_log_begin(&reading.walk, query);

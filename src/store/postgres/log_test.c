@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* log_test.c - the log while transactions are under way: nobody reads behind one that may
- * still come, and nobody waits for one that does not. */
+/* log_test.c - the log while transactions are under way: a reader stops before a position that may
+ * still be committed, and does not wait for one that was rolled back. */
 #include <detent/tool/store.h>
 
 #include "store/postgres/postgres_test.h"
 
-/* A transaction of somebody else's, which is left open. */
+/* A transaction of another program, which stays open. */
 struct writer {
     PGconn *pq;
     const struct postgres_store *store;
@@ -63,7 +63,7 @@ static int write_sequence(void *context, const struct det_store_logged *row)
     return 0;
 }
 
-/* The sequences of what is behind `*after`, which moves on. */
+/* Reads the sequences after `*after`, and advances it. */
 static const char *read_on(struct det_store *store, uint64_t *after)
 {
     static char text[200];
@@ -85,7 +85,7 @@ static const char *read_back(struct det_store *store)
     return text;
 }
 
-static void nobody_reads_behind_one_who_may_still_come(void **state)
+static void log_reader_stops_before_an_open_transaction(void **state)
 {
     struct pad *pad = desk_open();
     struct writer writer = writer_open(pad);
@@ -108,7 +108,7 @@ static void nobody_reads_behind_one_who_may_still_come(void **state)
     desk_close(pad);
 }
 
-static void nobody_waits_for_what_was_rolled_back(void **state)
+static void log_reader_skips_rolled_back_positions(void **state)
 {
     struct pad *pad = desk_open();
     struct writer writer = writer_open(pad);
@@ -126,7 +126,7 @@ static void nobody_waits_for_what_was_rolled_back(void **state)
 }
 
 /* Each who came since has ended before the first one, and one is always there. */
-static void only_those_count_who_were_there_before(void **state)
+static void log_gap_waits_only_for_earlier_transactions(void **state)
 {
     struct pad *pad = desk_open();
     struct writer first = writer_open(pad), second = writer_open(pad);
@@ -148,7 +148,7 @@ static void only_those_count_who_were_there_before(void **state)
     desk_close(pad);
 }
 
-static void a_long_transaction_elsewhere_holds_nobody_up(void **state)
+static void unrelated_long_transaction_does_not_block_the_log(void **state)
 {
     struct pad *pad = desk_open();
     struct writer elsewhere = writer_open(pad), writer = writer_open(pad);
@@ -167,7 +167,7 @@ static void a_long_transaction_elsewhere_holds_nobody_up(void **state)
     desk_close(pad);
 }
 
-static void the_end_of_the_log_is_where_all_is_final(void **state)
+static void log_end_is_before_any_open_transaction(void **state)
 {
     const struct det_store_log_query end = { .is_backward = true, .limit = 1, .wants_end = true };
     struct pad *pad = desk_open();
@@ -192,7 +192,7 @@ static void the_end_of_the_log_is_where_all_is_final(void **state)
 }
 
 /* It has seen nothing final yet: that is not an empty log. */
-static void a_new_opening_does_not_take_a_writer_for_the_end_of_the_log(void **state)
+static void new_opening_waits_for_an_open_transaction_in_the_log(void **state)
 {
     const struct det_store_log_query query = { .is_backward = true };
     char *url = det_test_postgres_url(server, NULL), text[200] = "";
@@ -215,8 +215,8 @@ static void a_new_opening_does_not_take_a_writer_for_the_end_of_the_log(void **s
     free(url);
 }
 
-/* Its start has a position, and so is waited for like an event. */
-static void a_start_that_may_still_come_is_waited_for(void **state)
+/* A start has a position, and a reader waits for it like for an event. */
+static void log_waits_for_an_uncommitted_start(void **state)
 {
     struct pad *pad = desk_open();
     struct writer writer = writer_open(pad);
@@ -241,8 +241,8 @@ static int ignore_counted(void *context, const struct det_store_counted *row)
     return row->machine ? 0 : -1;
 }
 
-/* No rights but to read the tables: of the sequence it knows nothing. */
-static void who_may_only_read_sees_over_a_gap_too(void **state)
+/* The right to read the tables only, without the sequence. */
+static void read_only_user_reads_past_a_log_gap(void **state)
 {
     const struct det_store_options options = { .is_read_only = true };
     char *url = det_test_postgres_url(server, NULL), *other;
@@ -298,8 +298,8 @@ static int read_all(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-/* With a gap, and somebody at work: then it has to remember whom. */
-static void without_memory_it_is_said(void **state)
+/* With a gap and an active writer, whose name must be stored. */
+static void log_reading_reports_failed_allocations(void **state)
 {
     char *url = det_test_postgres_url(server, NULL);
     struct pad *pad = desk_at(url, NULL);
@@ -319,15 +319,15 @@ static void without_memory_it_is_said(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_reads_behind_one_who_may_still_come),
-        cmocka_unit_test(nobody_waits_for_what_was_rolled_back),
-        cmocka_unit_test(only_those_count_who_were_there_before),
-        cmocka_unit_test(a_long_transaction_elsewhere_holds_nobody_up),
-        cmocka_unit_test(the_end_of_the_log_is_where_all_is_final),
-        cmocka_unit_test(a_new_opening_does_not_take_a_writer_for_the_end_of_the_log),
-        cmocka_unit_test(a_start_that_may_still_come_is_waited_for),
-        cmocka_unit_test(who_may_only_read_sees_over_a_gap_too),
-        cmocka_unit_test(without_memory_it_is_said),
+        cmocka_unit_test(log_reader_stops_before_an_open_transaction),
+        cmocka_unit_test(log_reader_skips_rolled_back_positions),
+        cmocka_unit_test(log_gap_waits_only_for_earlier_transactions),
+        cmocka_unit_test(unrelated_long_transaction_does_not_block_the_log),
+        cmocka_unit_test(log_end_is_before_any_open_transaction),
+        cmocka_unit_test(new_opening_waits_for_an_open_transaction_in_the_log),
+        cmocka_unit_test(log_waits_for_an_uncommitted_start),
+        cmocka_unit_test(read_only_user_reads_past_a_log_gap),
+        cmocka_unit_test(log_reading_reports_failed_allocations),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);

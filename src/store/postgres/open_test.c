@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* open_test.c - opening a store on PostgreSQL: what is made, what is checked, what is
- * refused, and in which words. */
+/* open_test.c - opening a store on PostgreSQL: creation, checks, refusals and their messages. */
 /* test: threads */
 #include "store/postgres/postgres_test.h"
 
@@ -61,14 +60,14 @@ static void tables_are_not_made_when_they_must_be_there(void **state)
     (void)state;
     refused(
         url, &(struct det_store_options){ .must_exist = true }, DET_ERR_NOT_FOUND,
-        "there is no store in the schema");
+        "contains no store");
     refused(
         url, &(struct det_store_options){ .is_read_only = true }, DET_ERR_NOT_FOUND,
-        "\"detent start FILE.fsm ID --store URL\" makes it");
+        "create it with \"detent start FILE.fsm ID --store URL\"");
     free(url);
 }
 
-static void what_is_missing_is_listed_in_one_error(void **state)
+static void missing_tables_and_columns_are_listed_in_one_error(void **state)
 {
     char *url = det_test_postgres_url(server, NULL);
     struct det_store *store = store_at(url, NULL);
@@ -151,7 +150,7 @@ static void options_that_make_no_sense_are_refused(void **state)
     free(url);
 }
 
-static void a_url_can_be_judged_without_a_server(void **state)
+static void url_is_checked_without_a_server(void **state)
 {
     struct det_error error = { 0 };
 
@@ -197,7 +196,7 @@ static void no_wake(void *context)
     (void)context;
 }
 
-static void what_the_system_does_not_give_is_told(void **state)
+static void system_resource_failures_are_reported(void **state)
 {
     struct det_world *world = det_world_real();
     const struct det_world_ops *before = world->ops;
@@ -209,7 +208,7 @@ static void what_the_system_does_not_give_is_told(void **state)
     world->ops = &ops;
     ops.poller_open = no_poller;
     refused(url, NULL, DET_ERR_LIMIT, det_error_text(DET_ERR_LIMIT));
-    /* Nobody is woken then, and that is all. */
+    /* Without memory there are no wake-ups, and no other effect. */
     pad->store->ops->listen(pad->store, no_wake, NULL);
     ops.poller_open = before->poller_open;
     ops.thread_start = no_thread;
@@ -223,7 +222,7 @@ static void what_the_system_does_not_give_is_told(void **state)
     free(url);
 }
 
-static void a_server_that_is_not_there_is_told_without_the_password(void **state)
+static void unreachable_server_is_reported_without_the_password(void **state)
 {
     (void)state;
     refused("postgres://ann:geheim@/postgres?host=/nonexistent", NULL, DET_ERR_IO, "/nonexistent");
@@ -232,7 +231,7 @@ static void a_server_that_is_not_there_is_told_without_the_password(void **state
         &(struct det_store_options){ .timeout = DET_SECOND }, DET_ERR_IO, "127.0.0.1");
 }
 
-static void a_user_who_is_not_known_is_told(void **state)
+static void unknown_user_is_reported(void **state)
 {
     char url[256];
     struct det_error error = { 0 };
@@ -263,7 +262,7 @@ static char *url_of_user(const char *url, const char *user, const char *rights)
     return other;
 }
 
-static void a_user_without_a_right_is_told_which(void **state)
+static void missing_privilege_is_named(void **state)
 {
     char *url = det_test_postgres_url(server, NULL), *connect, *reader;
     struct det_store_options reading = { .is_read_only = true };
@@ -272,7 +271,7 @@ static void a_user_without_a_right_is_told_which(void **state)
     det_store_close(store_at(url, NULL));
     connect = url_of_user(url, "ann", "CREATE ON SCHEMA");
     refused(connect, &reading, DET_ERR_READ_ONLY, "permission denied for schema");
-    refused(connect, &reading, DET_ERR_READ_ONLY, "user ann has no right to that");
+    refused(connect, &reading, DET_ERR_READ_ONLY, "user ann lacks the privilege");
     reader = url_of_user(url, "bob", "USAGE ON SCHEMA");
     refused(reader, &reading, DET_ERR_READ_ONLY, "permission denied for table store");
     free(reader);
@@ -287,7 +286,7 @@ static void a_user_without_a_right_is_told_which(void **state)
     free(url);
 }
 
-static void a_table_of_somebody_else_is_named(void **state)
+static void foreign_table_is_named(void **state)
 {
     char *url = det_test_postgres_url(server, NULL);
     struct det_store *store = store_at(url, NULL);
@@ -302,7 +301,7 @@ static void a_table_of_somebody_else_is_named(void **state)
     free(url);
 }
 
-static void a_server_without_tls_is_told_with_a_remedy(void **state)
+static void server_without_tls_is_reported_with_a_remedy(void **state)
 {
     char *url = det_test_postgres_url(server, NULL), *through, other[256];
     struct det_test_proxy *proxy = det_test_proxy_open(server);
@@ -312,7 +311,7 @@ static void a_server_without_tls_is_told_with_a_remedy(void **state)
     snprintf(
         other, sizeof other, "%.*ssslmode=require%s", (int)(strstr(through, "sslmode") - through),
         through, strstr(through, "&gssencmode"));
-    refused(other, NULL, DET_ERR_IO, "say sslmode=disable in the URL if that is meant");
+    refused(other, NULL, DET_ERR_IO, "add sslmode=disable to the URL if that is intended");
     free(through);
     det_test_proxy_close(proxy);
     free(url);
@@ -332,7 +331,7 @@ static void a_simulated_world_has_no_server(void **state)
     free(url);
 }
 
-static void what_is_open_for_reading_changes_nothing(void **state)
+static void read_only_store_refuses_every_change(void **state)
 {
     char *url = det_test_postgres_url(server, NULL);
     struct pad *pad = desk_at(url, NULL), reader = { 0 };
@@ -359,7 +358,7 @@ static void what_is_open_for_reading_changes_nothing(void **state)
         DET_ERR_READ_ONLY);
     assert_int_equal(
         reader.store->ops->lease(
-            reader.store, &(struct det_store_lease_change){ DET_LEASE_LOOK, "l", NULL, 0, 0 },
+            reader.store, &(struct det_store_lease_change){ DET_LEASE_READ, "l", NULL, 0, 0 },
             &lease),
         0);
     det_store_close(reader.store);
@@ -367,8 +366,8 @@ static void what_is_open_for_reading_changes_nothing(void **state)
     free(url);
 }
 
-/* A definition that lost what is used is refused, and says what and how many. */
-static void a_definition_must_have_what_is_used(void **state)
+/* A definition without a name that rows use is refused, with the name and the number of rows. */
+static void definition_missing_used_names_is_refused_with_counts(void **state)
 {
     struct pad *pad = desk_open();
     struct det_error error = { 0 };
@@ -390,8 +389,8 @@ static void a_definition_must_have_what_is_used(void **state)
     desk_close(pad);
 }
 
-/* The making of the tables fails at each third place where it allocates. */
-static void without_memory_no_tables_are_made_by_halves(void **state)
+/* Creating the tables fails at every third allocation. */
+static void table_creation_survives_every_failed_allocation(void **state)
 {
     char *url = det_test_postgres_url(server, NULL);
     struct det_store *store = NULL;
@@ -417,8 +416,8 @@ static void without_memory_no_tables_are_made_by_halves(void **state)
     free(url);
 }
 
-/* Either what is missing is told, or that there is no memory to say it. */
-static void without_memory_nothing_is_called_missing(void **state)
+/* The error names the missing parts, or is DET_ERR_NO_MEMORY. */
+static void out_of_memory_is_not_reported_as_missing_tables(void **state)
 {
     char *url = det_test_postgres_url(server, NULL);
     struct det_store *store = store_at(url, NULL);
@@ -444,7 +443,7 @@ static void without_memory_nothing_is_called_missing(void **state)
     free(url);
 }
 
-static void who_may_not_make_the_tables_is_told(void **state)
+static void missing_privilege_to_create_tables_is_reported(void **state)
 {
     char *url = det_test_postgres_url(server, NULL), *guest;
     struct det_store *store = store_at(url, NULL);
@@ -473,7 +472,7 @@ static void run_opener(void *argument)
     opener->r = det_store_open(opener->url, &opener->store, &opener->error);
 }
 
-static void of_those_who_come_at_once_one_makes_the_tables_and_all_have_them(void **state)
+static void concurrent_opens_create_the_tables_once(void **state)
 {
     struct det_world *world = det_world_real();
     char *url = det_test_postgres_url(server, NULL);
@@ -503,25 +502,25 @@ int main(void)
         cmocka_unit_test(a_store_keeps_its_identity),
         cmocka_unit_test(both_names_of_the_scheme_open_it),
         cmocka_unit_test(tables_are_not_made_when_they_must_be_there),
-        cmocka_unit_test(what_is_missing_is_listed_in_one_error),
+        cmocka_unit_test(missing_tables_and_columns_are_listed_in_one_error),
         cmocka_unit_test(another_schema_version_is_refused),
         cmocka_unit_test(a_server_that_may_lose_a_commit_is_refused),
         cmocka_unit_test(a_server_without_data_checksums_is_advised_against),
         cmocka_unit_test(options_that_make_no_sense_are_refused),
-        cmocka_unit_test(a_url_can_be_judged_without_a_server),
-        cmocka_unit_test(what_the_system_does_not_give_is_told),
-        cmocka_unit_test(a_server_that_is_not_there_is_told_without_the_password),
-        cmocka_unit_test(a_user_who_is_not_known_is_told),
-        cmocka_unit_test(a_user_without_a_right_is_told_which),
-        cmocka_unit_test(a_table_of_somebody_else_is_named),
-        cmocka_unit_test(a_server_without_tls_is_told_with_a_remedy),
+        cmocka_unit_test(url_is_checked_without_a_server),
+        cmocka_unit_test(system_resource_failures_are_reported),
+        cmocka_unit_test(unreachable_server_is_reported_without_the_password),
+        cmocka_unit_test(unknown_user_is_reported),
+        cmocka_unit_test(missing_privilege_is_named),
+        cmocka_unit_test(foreign_table_is_named),
+        cmocka_unit_test(server_without_tls_is_reported_with_a_remedy),
         cmocka_unit_test(a_simulated_world_has_no_server),
-        cmocka_unit_test(what_is_open_for_reading_changes_nothing),
-        cmocka_unit_test(a_definition_must_have_what_is_used),
-        cmocka_unit_test(without_memory_no_tables_are_made_by_halves),
-        cmocka_unit_test(without_memory_nothing_is_called_missing),
-        cmocka_unit_test(who_may_not_make_the_tables_is_told),
-        cmocka_unit_test(of_those_who_come_at_once_one_makes_the_tables_and_all_have_them),
+        cmocka_unit_test(read_only_store_refuses_every_change),
+        cmocka_unit_test(definition_missing_used_names_is_refused_with_counts),
+        cmocka_unit_test(table_creation_survives_every_failed_allocation),
+        cmocka_unit_test(out_of_memory_is_not_reported_as_missing_tables),
+        cmocka_unit_test(missing_privilege_to_create_tables_is_reported),
+        cmocka_unit_test(concurrent_opens_create_the_tables_once),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);

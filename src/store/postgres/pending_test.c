@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* pending_test.c - what is pending for an instance on PostgreSQL: timers, effects and
- * deferred events, as commits change them. */
+/* pending_test.c - timers, effects and deferred events of an instance on PostgreSQL, as commits
+ * change them. */
 #include "store/postgres/postgres_test.h"
 
 static void timers_are_set_replaced_and_cleared(void **state)
@@ -36,7 +36,7 @@ static void timers_are_set_replaced_and_cleared(void **state)
     desk_close(pad);
 }
 
-static void of_several_changes_to_one_timer_the_last_one_counts(void **state)
+static void last_of_several_changes_to_one_timer_wins(void **state)
 {
     struct pad *pad = desk_open();
     struct det_store_timer_change changes[3];
@@ -58,7 +58,7 @@ static void of_several_changes_to_one_timer_the_last_one_counts(void **state)
     desk_close(pad);
 }
 
-static void a_timer_is_taken_once_when_it_is_due_and_just_so(void **state)
+static void timer_is_taken_once_only_if_due_and_unchanged(void **state)
 {
     struct pad *pad = desk_open();
     det_time now = pad->store->ops->now(pad->store);
@@ -129,7 +129,7 @@ static int ask_two(struct pad *pad)
     return with_effects(pad, true, changes, 2);
 }
 
-static void effects_are_asked_for_tried_again_and_done(void **state)
+static void effects_are_stored_retried_and_removed(void **state)
 {
     struct pad *pad = desk_open();
     struct det_store_effect_change change = { DET_STORE_UPDATE, { .sequence = 1, .index = 1 } };
@@ -176,7 +176,7 @@ static int becomes(struct pad *pad, uint16_t index, bool is_dead, uint32_t attem
     return with_effects(pad, false, &change, 1);
 }
 
-static void an_effect_dies_and_lives_again(void **state)
+static void dead_effect_is_revived(void **state)
 {
     struct pad *pad = desk_open();
     struct det_store_effect_change take = { DET_STORE_TAKE, { .sequence = 1, .index = 0 } };
@@ -204,7 +204,7 @@ static void an_effect_dies_and_lives_again(void **state)
     desk_close(pad);
 }
 
-static void of_the_dead_only_the_newest_are_kept(void **state)
+static void only_the_newest_dead_effects_are_kept(void **state)
 {
     struct pad *pad = desk_open();
     struct det_store_effect_change changes[80];
@@ -258,11 +258,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(timers_are_set_replaced_and_cleared),
-        cmocka_unit_test(of_several_changes_to_one_timer_the_last_one_counts),
-        cmocka_unit_test(a_timer_is_taken_once_when_it_is_due_and_just_so),
-        cmocka_unit_test(effects_are_asked_for_tried_again_and_done),
-        cmocka_unit_test(an_effect_dies_and_lives_again),
-        cmocka_unit_test(of_the_dead_only_the_newest_are_kept),
+        cmocka_unit_test(last_of_several_changes_to_one_timer_wins),
+        cmocka_unit_test(timer_is_taken_once_only_if_due_and_unchanged),
+        cmocka_unit_test(effects_are_stored_retried_and_removed),
+        cmocka_unit_test(dead_effect_is_revived),
+        cmocka_unit_test(only_the_newest_dead_effects_are_kept),
         cmocka_unit_test(events_are_deferred_and_taken),
     };
 

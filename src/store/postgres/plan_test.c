@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* plan_test.c - what a get, a send, a list and a history ask of the server goes by
- * indexes, whatever the statistics of the tables. */
+/* plan_test.c - the statements of a get, a send, a list and a history use indexes, with any
+ * statistics of the tables. */
 #include "store/postgres/postgres_test.h"
 
 #include "store/postgres/plan_test.h"
@@ -62,7 +62,7 @@ static void assert_all_look_up(struct det_store *store)
 
 /* Plans are kept for as long as a connection, so none may be good only for the statistics that it
  * was made with. */
-static void reads_and_sends_walk_over_no_table_whatever_the_statistics(void **state)
+static void reads_and_sends_use_indexes_whatever_the_statistics(void **state)
 {
     char *url = det_test_postgres_url(server, NULL);
     struct det_store *store = store_at(url, NULL);
@@ -75,7 +75,7 @@ static void reads_and_sends_walk_over_no_table_whatever_the_statistics(void **st
     free(url);
 }
 
-/* The test above plans as these say. */
+/* The test above uses these settings. */
 static void transactions_are_planned_without_sequential_scans(void **state)
 {
     static const char *const settings[] = { "enable_seqscan", "enable_hashjoin",
@@ -96,7 +96,7 @@ static void transactions_are_planned_without_sequential_scans(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_and_sends_walk_over_no_table_whatever_the_statistics),
+        cmocka_unit_test(reads_and_sends_use_indexes_whatever_the_statistics),
         cmocka_unit_test(transactions_are_planned_without_sequential_scans),
     };
 

@@ -42,6 +42,7 @@ static void close_store(struct det_store *base)
     struct postgres_store *store = postgres_store_of(base);
     const struct det_allocator *allocator = base->allocator;
 
+    det_assert(!store->is_queueing && store->turn == store->tickets);
     det_postgres_listen_close(store);
     det_group_close(store->job_group);
     det_postgres_batches_close(store);
@@ -50,6 +51,7 @@ static void close_store(struct det_store *base)
     for (unsigned i = 0; store->connections && i < store->connection_count; i++) {
         struct postgres_connection *connection = &store->connections[i];
 
+        det_assert(!connection->is_taken);
         if (connection->pq)
             det_postgres_disconnect(connection);
         if (connection->poller)
@@ -72,14 +74,14 @@ static bool is_lost(struct det_store *store)
     return atomic_load(&postgres_store_of(store)->is_poisoned);
 }
 
-static bool is_away(struct det_store *base, char *ret_text, size_t size)
+static bool is_unreachable(struct det_store *base, char *ret_text, size_t size)
 {
     struct postgres_store *store = postgres_store_of(base);
 
-    if (!atomic_load(&store->is_away))
+    if (!atomic_load(&store->is_unreachable))
         return false;
     det_mutex_lock(base->world, store->sql.mutex);
-    snprintf(ret_text, size, "%s", store->away);
+    snprintf(ret_text, size, "%s", store->unreachable);
     det_mutex_unlock(base->world, store->sql.mutex);
     return true;
 }
@@ -109,7 +111,7 @@ static const struct det_store_ops ops = {
     .listen = det_postgres_listen,
     .check = det_postgres_check,
     .is_lost = is_lost,
-    .is_away = is_away,
+    .is_unreachable = is_unreachable,
     .cancel = det_postgres_cancel,
     .machines = det_sql_machines,
     .log = det_postgres_log,
@@ -130,7 +132,7 @@ static int open_statements(struct postgres_store *store)
     return 0;
 }
 
-/* One of them is for listening, if there are several. */
+/* One connection is for listening, if there are several. */
 static int open_connections(struct postgres_store *store, uint32_t wanted)
 {
     unsigned count = wanted ? wanted : 4;
@@ -170,7 +172,7 @@ static int open_parts(struct postgres_store *store, const struct det_store_optio
     return r;
 }
 
-/* The first connection says best why there is none. */
+/* The first connection gives the best reason for a failure. */
 static int connect_first(struct postgres_store *store, struct det_error *reterr)
 {
     struct det_world *world = store->store.world;
@@ -182,7 +184,7 @@ static int connect_first(struct postgres_store *store, struct det_error *reterr)
         return det_error_set(reterr, r, "%s", det_error_text(r));
     if (world->ops->poller_descriptor(world, first->poller) < 0)
         return det_error_set(
-            reterr, DET_ERR_UNSUPPORTED, "PostgreSQL: there is no network in a simulated world");
+            reterr, DET_ERR_UNSUPPORTED, "PostgreSQL: a simulated world has no network");
     return det_postgres_connect(
         first, det_world_now(world, DET_CLOCK_MONOTONIC) + store->timeout, reterr);
 }
@@ -191,7 +193,7 @@ static int check_options(const struct det_store_options *options, struct det_err
 {
     if (options->connections > CONNECTIONS_MAX)
         return det_error_set(
-            reterr, DET_ERR_INVALID, "a store has at most %d connections", CONNECTIONS_MAX);
+            reterr, DET_ERR_INVALID, "at most %d connections are permitted", CONNECTIONS_MAX);
     if (options->timeout < 0 || options->timeout > TIMEOUT_MAX || options->event_ids_span < 0)
         return det_error_set(
             reterr, DET_ERR_INVALID,
@@ -214,7 +216,7 @@ static int open_store(
         options.timeout = 10 * DET_SECOND;
     store = DET_NEW(options.allocator, struct postgres_store);
     if (!store)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for a store");
     store->store =
         (struct det_store){ .ops = &ops, .world = options.world, .allocator = options.allocator };
     store->sql.sql = &det_postgres_sql;

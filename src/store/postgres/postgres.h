@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* postgres.h - the store on PostgreSQL: what the files of the driver share.
+/* postgres.h - the store on PostgreSQL: declarations shared by the files of the driver.
  * docs/formats/sql_schema.md has the tables.
  *
  *     commits of many threads -- group -- a writer: one statement for all, with arrays
@@ -13,19 +13,19 @@
  *
  *     closed --connect, check--> free --take--> taken --give--> free
  *       ^                                         |
- *       +------------- lost, or not as it should be
+ *       +------------- lost, or in an unexpected state
  *
  * Invariants
- *   1. A transaction ends with the Sync at the end of its pipeline, and never before: so what is
- *      cut off before the Sync was handed over did not happen, and what was not answered after it
- *      is unknown. An unknown commit is never sent again.
- *   2. Every connection was checked before its first use: that the server syncs, that it is the
- *      same store, and that the last commit which was answered is still there. If it is not, the
- *      server has gone back in time, and nothing is committed any more (`is_poisoned`).
- *   3. Locks on instances are taken in the order of their keys, those on other rows after that of
- *      their instance; whoever takes rows out of this order skips those that are locked.
- *   4. Texts of statements are constants but for the schema, whose name is checked when opening.
- *      Everything else is a parameter. */
+ *   1. A transaction ends with the Sync at the end of its pipeline, and never before. A transaction
+ *      that was cut off before the Sync was sent did not happen; one that was not answered after it
+ *      has an unknown outcome. An unknown commit is never sent again.
+ *   2. Every connection is checked before its first use: the server syncs, it is the same store,
+ *      and the last acknowledged commit exists. If that commit is missing, the server was restored
+ *      to an earlier state, and all further commits fail (`is_poisoned`).
+ *   3. Locks on instances are taken in the order of their keys, locks on other rows after that of
+ *      their instance; code that takes rows out of this order skips locked ones.
+ *   4. Texts of statements are constant except for the schema, whose name is checked when opening.
+ *      All values are parameters. */
 #ifndef DET_STORE_POSTGRES_POSTGRES_H
 #define DET_STORE_POSTGRES_POSTGRES_H
 
@@ -37,40 +37,40 @@
 
 #include "base/buffer.h"
 #include "store/chain.h"
-#include "store/group.h"
+#include "store/group_commit.h"
 #include "store/sql/renames.h"
 #include "store/sql/sql.h"
 
 #define POSTGRES_SCHEMA      7  /* the version of the tables */
-#define POSTGRES_NAME_MAX    63 /* bytes of a name in PostgreSQL */
+#define POSTGRES_NAME_MAX    63 /* bytes in a name in PostgreSQL */
 #define POSTGRES_RESULTS_MAX 40 /* statements in one pipeline */
 #define POSTGRES_OPTIONS_MAX 64 /* of a connection */
 #define POSTGRES_TEXT_MAX    240
 
-/* Nanoseconds since 1970 by the server's clock, exact: it counts microseconds. */
+/* Nanoseconds since 1970 by the server's clock, exact: its unit is the microsecond. */
 #define POSTGRES_CLOCK "((extract(epoch FROM clock_timestamp()) * 1000000)::int8 * 1000)"
 
-/* Statements of their own, see postgres/statements.def. */
+/* Fixed statements, see postgres/statements.def. */
 enum postgres_statement_id {
 #define DET_POSTGRES_STATEMENT(name, text) POSTGRES_##name,
 #include "store/postgres/statements.def"
 #undef DET_POSTGRES_STATEMENT
     POSTGRES_STATEMENT_COUNT
 };
-/* And the statements of commits, which are put together from parts; see postgres/parts.c. */
+/* Statements of commits, which are composed of parts; see postgres/statement_parts.c. */
 #define POSTGRES_PART_COUNT    8
 #define POSTGRES_VARIANT_COUNT (1u << POSTGRES_PART_COUNT)
 /* A number for each statement that a connection may have prepared. */
 #define POSTGRES_SLOT_COUNT (POSTGRES_STATEMENT_COUNT + POSTGRES_VARIANT_COUNT)
 
 struct postgres_statement {
-    char *text;       /* NULL: not put together yet */
+    char *text;       /* NULL: not composed yet */
     unsigned slot;    /* UINT_MAX: never prepared */
-    uint8_t *columns; /* commits: which column is which parameter */
+    uint8_t *columns; /* commits: the parameter number of each column */
     size_t column_count;
 };
 
-/* What a URL says. */
+/* A parsed URL. */
 struct postgres_url {
     char schema[POSTGRES_NAME_MAX + 1];
     bool is_pooled;
@@ -79,7 +79,7 @@ struct postgres_url {
     char options[512], timeout_seconds[24], timeout_ms[24];
 };
 
-/* What became of a pipeline. */
+/* The outcome of a pipeline. */
 enum postgres_action {
     POSTGRES_DONE,
     POSTGRES_RETRY,
@@ -89,7 +89,7 @@ enum postgres_action {
 };
 struct postgres_failure {
     enum postgres_action action;
-    int result;                   /* for the caller, when it ends there */
+    int result;                   /* result for the caller, unless it is retried */
     char sqlstate[6];             /* "": none */
     char text[POSTGRES_TEXT_MAX]; /* for people */
 };
@@ -99,7 +99,7 @@ struct postgres_connection {
     PGconn *pq; /* NULL: closed */
     struct det_poller *poller;
     unsigned watched;
-    const atomic_bool *stop_wanted; /* NULL, or waiting ends when it is set */
+    const atomic_bool *stop_wanted; /* NULL, or a flag that ends waiting */
     bool is_taken;
     uint8_t prepared[(POSTGRES_SLOT_COUNT + 7) / 8];
 };
@@ -113,52 +113,53 @@ struct postgres_session {
     struct postgres_store *store;
     struct postgres_connection *connection;
     struct postgres_failure failure; /* of the last one */
-    det_time span;                   /* that one may take; long unless it is set after opening */
+    det_time span;                   /* time limit of one exchange; long unless it is changed after
+                                      * opening */
 };
 
 struct postgres_store {
     union {
         struct det_store store;
-        struct det_sql_store sql; /* begins with it */
+        struct det_sql_store sql; /* embedded as the first member */
     };
     struct postgres_url url;
     det_time timeout;
     char channel[48];
-    struct det_group *group, *job_group; /* the second one: puts of jobs */
+    struct det_group *group, *job_group; /* the second group: puts of jobs */
     struct postgres_batch *batches;      /* one for each writer */
     unsigned writer_count;
     struct postgres_listener *listener; /* NULL: no listener */
     struct postgres_statement statements[POSTGRES_STATEMENT_COUNT];
 
-    struct det_condition *freed; /* `sql.mutex` is for this and what follows */
-    uint64_t tickets, turn;      /* connections are given in the order of asking */
+    struct det_condition *freed; /* `sql.mutex` protects this and the following fields */
+    uint64_t tickets, turn;      /* connections are assigned in the order of requests */
     struct postgres_connection *connections;
     unsigned connection_count;
     struct postgres_statement variants[POSTGRES_VARIANT_COUNT];
-    int64_t next_key, last_key; /* keys of instances that are ours to give */
-    int64_t witness_key;        /* the last commit that was answered; 0: none */
+    int64_t next_key, last_key; /* reserved keys of new instances */
+    int64_t witness_key;        /* the last acknowledged commit; 0: none */
     uint64_t witness_sequence;
-    det_time swept_at;            /* when old event ids were deleted the last time */
-    char away[POSTGRES_TEXT_MAX]; /* why there is no connection; see `is_away` */
+    det_time swept_at;                   /* time of the last deletion of expired event ids */
+    char unreachable[POSTGRES_TEXT_MAX]; /* why there is no connection; see `is_unreachable` */
     struct {
-        uint64_t final; /* up to here nothing comes any more */
-        uint64_t seen;  /* nor up to here, when `writers` are done */
-        char *writers;  /* names of transactions, separated by one space; NULL: none are known */
+        uint64_t final; /* no row will appear up to this position */
+        uint64_t seen;  /* nor up to this one, once `writers` are done */
+        char *writers;  /* names of transactions, separated by one space; NULL: unknown */
     } log;
 
     struct det_condition *limited; /* `wait_limit` was set */
     bool is_queueing;              /* `place` is in use */
     struct det_condition *place_freed;
-    struct postgres_session place; /* in the queue of an instance */
+    struct postgres_session place; /* this node's place in the queue of an instance */
     _Atomic det_time wait_limit;   /* monotonic: no wait ends later; see `cancel` */
-    _Atomic det_time offset;       /* from the boot clock to the server's */
-    _Atomic det_time told;         /* the last time that `now` has said */
+    _Atomic det_time offset;       /* offset of the server's clock from the boot clock */
+    _Atomic det_time last_now;     /* the last time returned by `now` */
     atomic_bool is_poisoned;
-    atomic_bool is_away; /* the last connection could not be made, and nothing has come since */
+    atomic_bool
+        is_unreachable; /* the last connection attempt failed, and nothing was received since */
 };
 
-/* The handle of an instance: what the next commit on it must know. Data and reason are as stored.
- */
+/* The handle of an instance: the state needed by its next commit. Data and reason are as stored. */
 struct postgres_instance {
     const struct det_machine *machine;
     int64_t key;
@@ -182,33 +183,34 @@ static inline struct postgres_instance *postgres_instance_of(struct det_store_in
     return (struct postgres_instance *)(void *)instance;
 }
 
-/* postgres/url.c */
-/* DET_ERR_INVALID, with a text in which there is no password. */
+/* postgres/connection_url.c */
+/* DET_ERR_INVALID, with a text that never contains a password. */
 DET_MUST_CHECK int det_postgres_url_init(
     struct postgres_url *url, const char *rest, const struct det_store_options *options,
     struct det_error *reterr);
 void det_postgres_url_deinit(struct postgres_url *url);
-/* What libpq says, in one line, without the password. */
+/* The error of libpq, in one line, without the password. */
 void det_postgres_url_scrub(
     const struct postgres_url *url, const char *text, char *target, size_t capacity);
 
-/* postgres/error.c */
+/* postgres/server_error.c */
 /* The line of sqlstate.def for a code. */
 void det_postgres_failure_of(const char *sqlstate, struct postgres_failure *ret);
 
-/* postgres/exchange.c: some statements, and what came of them. */
+/* postgres/exchange.c: statements and their results. */
 struct postgres_exchange {
     struct postgres_connection *connection;
     struct postgres_failure failure;
-    unsigned expected;                    /* answers that must come before the Sync's */
-    unsigned completed;                   /* that came, and are good */
-    uint64_t silent;                      /* a bit for each that is not a result: of a prepare */
-    unsigned slots[POSTGRES_RESULTS_MAX]; /* that were prepared in it */
+    unsigned expected;                    /* expected answers before the Sync's */
+    unsigned completed;                   /* good answers received */
+    uint64_t silent;                      /* a bit for each answer without a result, such as that of
+                                           * a prepare */
+    unsigned slots[POSTGRES_RESULTS_MAX]; /* statements prepared in this exchange */
     unsigned slot_count, prepared_count;
-    PGresult *results[POSTGRES_RESULTS_MAX]; /* of the statements, in their order */
+    PGresult *results[POSTGRES_RESULTS_MAX]; /* results of the statements, in their order */
     unsigned result_count;
-    bool is_broken;  /* libpq took no more; nothing was sent whole */
-    bool is_rubbish; /* an answer cannot be one to what was sent */
+    bool is_broken;  /* libpq failed to queue a statement; nothing was sent completely */
+    bool is_rubbish; /* an answer cannot belong to the statement sent */
 };
 struct postgres_values {
     int count;
@@ -222,29 +224,29 @@ void det_postgres_exchange_deinit(struct postgres_exchange *exchange);
 void det_postgres_exchange_send(
     struct postgres_exchange *exchange, const struct postgres_statement *statement,
     const struct postgres_values *values);
-/* Ends the pipeline and waits; fills failure, and the results if that is DONE. */
+/* Ends the pipeline and waits; fills failure, and the results if it is DONE. */
 void det_postgres_exchange_finish(struct postgres_exchange *exchange, det_time deadline);
-/* The answers make no sense: nothing that came with them is trusted. The connection is
- * dropped, and what became of what was sent is unknown. Returns the result for that. */
+/* Reports answers that make no sense: none of them is trusted. Drops the connection; the outcome of
+ * the exchange is unknown. Returns the result for that. */
 int det_postgres_exchange_doubt(struct postgres_exchange *exchange);
 
 /* postgres/connection.c */
-/* Connects and checks; `reterr` may be NULL. DET_ERR_IO, DET_ERR_TIMEOUT: another try may help. */
+/* Connects and checks; `reterr` may be NULL. DET_ERR_IO, DET_ERR_TIMEOUT: a retry may help. */
 DET_MUST_CHECK int det_postgres_connect(
     struct postgres_connection *connection, det_time deadline, struct det_error *reterr);
 void det_postgres_disconnect(struct postgres_connection *connection);
-/* Waits until it can be read, and, if that is wanted, written; or poller_wake(). */
+/* Waits until the socket is readable or, if requested, writable; or until poller_wake(). */
 DET_MUST_CHECK int det_postgres_wait(
     struct postgres_connection *connection, bool is_writing, det_time deadline);
-/* Whether calls wait for the server no more; see `cancel`. */
+/* True if calls must not wait for the server; see `cancel`. */
 bool det_postgres_is_cancelled(const struct postgres_store *store);
-/* The op of that name. */
+/* Implements the operation `cancel`. */
 void det_postgres_cancel(struct det_store *base, det_time at);
-/* A sample of the server's clock, which came just now. */
+/* Takes a sample of the server's clock, which has just arrived. */
 void det_postgres_clock(struct postgres_store *store, det_time server);
 det_time det_postgres_now(struct det_store *base);
 
-/* Parameters of a statement, all of them binary. */
+/* Parameters of a statement, all binary. */
 #define POSTGRES_PARAMETERS_MAX 20
 struct postgres_parameters {
     int count;
@@ -253,82 +255,77 @@ struct postgres_parameters {
     unsigned char numbers[POSTGRES_PARAMETERS_MAX][8];
 };
 
-/* postgres/pool.c: jobs on whichever connection is free. */
+/* postgres/connection_pool.c: jobs on any free connection. */
 struct postgres_job {
     void (*send)(struct postgres_exchange *exchange, void *context);
-    int (*take)(struct postgres_exchange *exchange, void *context); /* NULL: nothing to read */
+    int (*take)(struct postgres_exchange *exchange, void *context); /* NULL: no results to read */
     void *context;
-    bool is_repeatable;    /* may be sent again when it is not known whether it happened */
-    unsigned attempts_max; /* 0: as often as there is time for */
+    bool is_repeatable;    /* may be repeated after an unknown outcome */
+    unsigned attempts_max; /* 0: as often as the time limit permits */
 };
-/* DET_ERR_IO when it is not known whether it happened. `retfail` (may be NULL) is why it failed. */
+/* DET_ERR_IO: unknown outcome. `retfail` (may be NULL) is the failure. */
 DET_MUST_CHECK int det_postgres_run(
     struct postgres_store *store, const struct postgres_job *job, struct postgres_failure *retfail);
-/* Runs one statement that only reads, on whichever connection is free. `ret` is its answer, which
- * PQclear() frees, also NULL after an error; `retfail` may be NULL. */
+/* Runs one reading statement on any free connection. `ret` is its result, which PQclear() frees,
+ * NULL after an error; `retfail` may be NULL. */
 DET_MUST_CHECK int det_postgres_query(
     struct postgres_store *store, enum postgres_statement_id id,
     const struct postgres_parameters *parameters, PGresult **ret, struct postgres_failure *retfail);
-struct postgres_connection *det_postgres_take(struct postgres_store *store);
-void det_postgres_give(struct postgres_connection *connection);
 
 /* postgres/value.c */
 void det_postgres_add_number(struct postgres_parameters *parameters, int64_t number);
 void det_postgres_add_text(struct postgres_parameters *parameters, const char *text);
 void det_postgres_add_bytes(struct postgres_parameters *parameters, struct det_chain_bytes bytes);
-/* Sends a statement with them. */
+/* Sends a statement with parameters. */
 void det_postgres_ask(
     struct postgres_exchange *exchange, enum postgres_statement_id id,
     const struct postgres_parameters *parameters);
-/* The same, for a statement whose tables are made in the same transaction. */
+/* Like det_postgres_ask(), for a statement whose tables are created in the same transaction. */
 void det_postgres_ask_once(
     struct postgres_exchange *exchange, enum postgres_statement_id id,
     const struct postgres_parameters *parameters);
-/* Whether the answer has these columns of numbers, and nothing else. */
+/* True if the result has exactly these columns of numbers. */
 bool det_postgres_has_numbers(const PGresult *result, int columns);
-/* 0 for NULL, and for what is no number. */
+/* 0 for NULL and for a value that is not a number. */
 int64_t det_postgres_number(const PGresult *result, int row, int column);
 bool det_postgres_bool(const PGresult *result, int row, int column);
 /* NULL for NULL. */
 const char *det_postgres_text(const PGresult *result, int row, int column);
 struct det_chain_bytes det_postgres_bytes(const PGresult *result, int row, int column);
 
-/* postgres/pool.c */
+/* postgres/connection_pool.c */
 DET_MUST_CHECK int det_postgres_session_open(
     struct postgres_session *session, struct postgres_store *store);
 void det_postgres_session_close(struct postgres_session *session);
-/* One exchange, once; whether it may be sent again does not count. */
+/* One exchange, without retries. */
 DET_MUST_CHECK int det_postgres_session_run(
     struct postgres_session *session, const struct postgres_job *job);
-/* `ret` (NULL: not wanted) is cleared and replaced. */
+/* `ret` (may be NULL) is cleared and replaced. */
 DET_MUST_CHECK int det_postgres_session_ask(
     struct postgres_session *session, enum postgres_statement_id id,
     const struct postgres_parameters *parameters, PGresult **ret);
-DET_MUST_CHECK int det_postgres_session_send(
-    struct postgres_session *session, enum postgres_statement_id id,
-    const struct postgres_values *values, PGresult **ret);
 
 /* postgres/schema.c */
-/* Creates, verifies, and reads which store it is. */
+/* Creates, verifies, and reads the identity of the store. */
 DET_MUST_CHECK int det_postgres_schema_open(
     struct postgres_store *store, bool must_exist, const char *identity, struct det_error *reterr);
-/* The text of a statement, with the schema before each name that begins with '@'; NULL: no memory.
- */
+/* The text of a statement with the schema before each name that begins with '@'; NULL:
+ * no memory. */
 char *det_postgres_qualify(const struct postgres_store *store, const char *text);
-/* Sends a statement that is made for once; DET_ERR_NO_MEMORY. */
+/* Sends a statement that is used once; DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int det_postgres_send_once(struct postgres_exchange *exchange, const char *text);
 
-/* postgres/upgrade.c: from an older schema to ours. `judge` has the answer to POSTGRES_COLUMNS as
- * it is then; what it refuses with an error stays as it was. It fails also when another process was
- * first. */
+/* postgres/upgrade.c: upgrades an older schema. `validate` gets the upgraded answer to
+ * POSTGRES_COLUMNS; its error rolls the upgrade back. Also fails if another process was first. */
 DET_MUST_CHECK int det_postgres_upgrade(
-    struct postgres_store *store, int64_t schema, int (*judge)(void *context, const PGresult *rows),
-    void *context, struct postgres_failure *retfail);
+    struct postgres_store *store, int64_t schema,
+    int (*validate)(void *context, const PGresult *rows), void *context,
+    struct postgres_failure *retfail);
 
 /* postgres.c: 32 hexadecimal digits. */
 void det_postgres_random(struct postgres_store *store, char target[33]);
 
-/* postgres/parts.c */
+/* postgres/statement_parts.c */
 /* The statement of a commit with these parts; NULL: no memory. */
 const struct postgres_statement *det_postgres_variant(struct postgres_store *store, unsigned bits);
 void det_postgres_variants_close(struct postgres_store *store);
@@ -356,7 +353,7 @@ struct postgres_instance *det_postgres_instance_open(
 DET_MUST_CHECK int det_postgres_instance_reserve(
     struct postgres_store *store, struct postgres_instance *instance, size_t data_size,
     bool has_reason);
-/* There is room for them. */
+/* Memory for them is reserved. */
 void det_postgres_instance_keep(
     struct postgres_instance *instance, struct det_chain_bytes data, const char *reason);
 void det_postgres_instance_close(struct postgres_store *store, struct postgres_instance *instance);
@@ -395,8 +392,7 @@ int det_postgres_prune(
     det_time answers_before, uint64_t *ret);
 void det_postgres_listen(struct det_store *base, void (*wake)(void *context), void *context);
 void det_postgres_listen_close(struct postgres_store *store);
-/* postgres/jobs_put.c: of `job_group` */
-det_group_write_fn det_postgres_jobs_write;
+/* postgres/jobs_put.c */
 DET_MUST_CHECK int det_postgres_jobs_open(struct postgres_store *store);
 int det_postgres_check(
     struct det_store *base, int (*visit)(void *context, const struct det_store_finding *row),

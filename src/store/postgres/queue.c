@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* queue.c - the queue of an instance that many processes write to: an advisory lock, which
- * the server grants in the order of asking, held by a transaction that does nothing else.
+/* queue.c - the queue of an instance with many writing processes: an advisory lock, which the
+ * server grants in the order of requests, held by a transaction that does nothing else.
  *
- * It takes a connection for as long as its place lasts. So a process has one place at a time, and
- * none when it has one connection only. A place that is held too long ends with its transaction, by
- * idle_in_transaction_session_timeout; nothing depends on it. */
+ * A place in the queue occupies a connection. So a process has one place at a time, and none if it
+ * has only one connection. A place that is held too long ends with its transaction, by
+ * idle_in_transaction_session_timeout; correctness does not depend on it. */
 #include <stdlib.h>
 
+#include "base/assert.h"
 #include "os/os.h"
 #include "store/postgres/postgres.h"
 
-/* Locks of this store, apart from those of others in the same database. */
+/* A lock number that is specific to this store within its database. */
 static int64_t lock_number(const struct postgres_store *store, int64_t key)
 {
     char digits[17] = { 0 };
@@ -41,6 +42,7 @@ static bool take_place(struct postgres_store *store)
 static void give_place(struct postgres_store *store)
 {
     det_mutex_lock(store->store.world, store->sql.mutex);
+    det_assert(store->is_queueing);
     store->is_queueing = false;
     det_condition_signal(store->store.world, store->place_freed);
     det_mutex_unlock(store->store.world, store->sql.mutex);
@@ -81,9 +83,9 @@ void det_postgres_leave_queue(struct det_store *base, struct det_store_place *pl
     struct postgres_store *store = postgres_store_of(base);
     int r;
 
-    (void)place;
+    det_assert((void *)place == (void *)&store->place);
     r = det_postgres_session_ask(&store->place, POSTGRES_END_READING, NULL, NULL);
-    /* Without an answer the connection is closed, which ends the transaction too. */
+    /* Without an answer the connection is closed, which ends the transaction, too. */
     (void)r;
     det_postgres_session_close(&store->place);
     give_place(store);

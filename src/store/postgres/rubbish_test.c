@@ -23,7 +23,7 @@ static uint64_t sequence_of(struct pad *pad)
     return sequence;
 }
 
-static bool says_nothing_happened(int r)
+static bool returns_nothing_happened(int r)
 {
     return r == DET_ERR_CONFLICT || r == DET_ERR_LOCKED || r == DET_ERR_LOCK_LOST ||
            r == DET_ERR_EARLY || r == DET_ERR_EXISTS || r == DET_ERR_NOT_FOUND ||
@@ -50,7 +50,7 @@ static uint64_t commit_through(
     after = sequence_of(truth);
     if (r == 0 && after != before + 1)
         fail_msg("byte %d: it says that it is durable, and it is not", (int)at);
-    if (says_nothing_happened(r) && after != before)
+    if (returns_nothing_happened(r) && after != before)
         fail_msg("byte %d: it says %d, and it happened", (int)at, r);
     desk_close(pad);
     return passed;
@@ -72,13 +72,13 @@ static void change_every_byte(bool is_plain)
     free(url);
 }
 
-static void a_changed_answer_to_a_commit_is_never_believed(void **state)
+static void corrupted_commit_answer_is_never_accepted(void **state)
 {
     (void)state;
     change_every_byte(true);
 }
 
-static void a_changed_verdict_on_a_commit_is_never_believed(void **state)
+static void corrupted_commit_verdict_is_never_accepted(void **state)
 {
     (void)state;
     change_every_byte(false);
@@ -87,8 +87,8 @@ static void a_changed_verdict_on_a_commit_is_never_believed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_changed_answer_to_a_commit_is_never_believed),
-        cmocka_unit_test(a_changed_verdict_on_a_commit_is_never_believed),
+        cmocka_unit_test(corrupted_commit_answer_is_never_accepted),
+        cmocka_unit_test(corrupted_commit_verdict_is_never_accepted),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);

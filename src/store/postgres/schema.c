@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* schema.c - the tables: created when there are none, and compared with
- * postgres/tables.def when there are, after an upgrade where they are of an older schema.
+/* schema.c - the tables: created if there are none, otherwise compared with postgres/tables.def,
+ * after an upgrade if they have an older schema.
  *
- * Creating is one transaction. An advisory lock, held as long as the transaction, keeps two
- * processes apart; the second one finds the tables there. */
+ * Creating is one transaction. An advisory lock, held by the transaction, separates two processes;
+ * the second one finds the tables. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "os/os.h"
 #include "store/postgres/postgres.h"
 
-/* Of what is missing, so much is listed. */
+/* Limit of listed missing parts. */
 #define MISSING_MAX 8
 
 struct column {
@@ -84,7 +84,7 @@ int det_postgres_send_once(struct postgres_exchange *exchange, const char *text)
     return 0;
 }
 
-/* The tables one after the other. */
+/* Sends the tables one after the other. */
 static int send_tables(struct postgres_exchange *exchange)
 {
     struct det_buffer text;
@@ -116,7 +116,7 @@ struct creation {
     const char *identity;
     int failure;
     bool is_there, has_schema;
-    char taken[64]; /* a table with the name of one of ours; "": none */
+    char taken[64]; /* an existing table with one of our names; "": none */
 };
 
 static void send_creation(struct postgres_exchange *exchange, void *context)
@@ -130,18 +130,18 @@ static void send_creation(struct postgres_exchange *exchange, void *context)
     det_postgres_add_text(&row, det_version());
     det_postgres_ask(exchange, POSTGRES_CREATION_LOCK, &schema);
     creation->failure = 0;
-    /* Who may make tables in a schema need not have the right to make schemas. */
+    /* A user who may create tables in a schema may lack the right to create schemas. */
     if (!creation->has_schema)
         creation->failure = det_postgres_send_once(exchange, "CREATE SCHEMA IF NOT EXISTS @");
     if (creation->failure == 0)
         creation->failure = send_tables(exchange);
-    /* Without all of it nothing may be committed. */
+    /* Without every table no commit is permitted. */
     if (creation->failure < 0)
         exchange->is_broken = true;
     det_postgres_ask_once(exchange, POSTGRES_CREATE_STORE_ROW, &row);
 }
 
-/* Whether the tables are there, and what else is. */
+/* Checks whether the tables exist, and lists conflicting ones. */
 static int find_store(
     struct postgres_store *store, struct creation *ret, struct postgres_failure *retfail)
 {
@@ -178,7 +178,7 @@ static int report_failure(const struct postgres_failure *failure, int r, struct 
         reterr, r, "PostgreSQL: %s", failure->text[0] ? failure->text : det_error_text(r));
 }
 
-/* Somebody else may be first: then the tables are there, which is as good. */
+/* If another process is first, its tables are used. */
 static int create_tables(struct postgres_store *store, bool has_schema, struct det_error *reterr)
 {
     char identity[33];
@@ -192,7 +192,8 @@ static int create_tables(struct postgres_store *store, bool has_schema, struct d
     if (r == 0)
         return 0;
     if (creation.failure < 0)
-        return det_error_set(reterr, creation.failure, "PostgreSQL: no memory to make the tables");
+        return det_error_set(
+            reterr, creation.failure, "PostgreSQL: out of memory: cannot create the tables");
     again = find_store(store, &creation, NULL);
     if (again == 0 && creation.is_there)
         return 0;
@@ -217,7 +218,7 @@ static bool has_column(const PGresult *rows, const char *table, const struct col
     return false;
 }
 
-/* What is wrong with these columns goes to `missing`. */
+/* Reports problems of these columns in `missing`. */
 static int find_missing(void *context, const PGresult *rows)
 {
     struct verification *verification = context;
@@ -260,7 +261,7 @@ static int refuse_table(
         store->url.schema, table);
 }
 
-/* Which store it is, before its columns: a newer one may have others. */
+/* The identity and version, before the columns: a newer schema may have others. */
 static int read_row(struct verification *verification, struct det_error *reterr)
 {
     struct postgres_store *store = verification->store;
@@ -296,7 +297,7 @@ static int verify_schema(const struct verification *verification, struct det_err
         "the tables in the schema %s are of version %lld, this program knows %d; %s",
         store->url.schema, (long long)verification->schema, POSTGRES_SCHEMA,
         is_older ? "upgrade them with \"detent store upgrade\" or open the store for writing"
-                 : "take a newer detent");
+                 : "use a newer detent");
     if (reterr) {
         reterr->expected = POSTGRES_SCHEMA;
         reterr->actual = (uint64_t)verification->schema;
@@ -304,7 +305,7 @@ static int verify_schema(const struct verification *verification, struct det_err
     return DET_ERR_VERSION;
 }
 
-/* Somebody else may be first: then the schema is ours, which is as good. */
+/* If another process is first, its upgrade is used. */
 static int upgrade_tables(struct verification *verification, struct det_error *reterr)
 {
     struct postgres_failure failure = { 0 };
@@ -319,7 +320,7 @@ static int upgrade_tables(struct verification *verification, struct det_error *r
     again = read_row(verification, NULL);
     if (again == 0 && verification->schema == POSTGRES_SCHEMA)
         return 0;
-    /* Something that it stands on is not there, or something that it brings is. */
+    /* A prerequisite is missing, or a new object exists already. */
     if (strncmp(failure.sqlstate, "42", 2) == 0 && strcmp(failure.sqlstate, "42501") != 0)
         return det_error_set(
             reterr, DET_ERR_FOREIGN,
@@ -348,7 +349,7 @@ static int verify_columns(struct verification *verification, struct det_error *r
     return r < 0 ? report_failure(&failure, r, reterr) : 0;
 }
 
-/* Better now than at the first commit, which has no message of its own. */
+/* Checked now, since the first commit could not report a good message. */
 static int verify_rights(struct postgres_store *store, struct det_error *reterr)
 {
     struct postgres_parameters parameters = { 0 };
@@ -373,7 +374,7 @@ static int verify_rights(struct postgres_store *store, struct det_error *reterr)
     return r;
 }
 
-/* It is upgraded only when it is the one that is wanted. */
+/* Only the expected store is upgraded. */
 static int verify_store(
     struct postgres_store *store, const char *identity, struct det_error *reterr)
 {
@@ -418,8 +419,8 @@ int det_postgres_schema_open(
         if (must_exist || store->sql.is_read_only)
             return det_error_set(
                 reterr, DET_ERR_NOT_FOUND,
-                "there is no store in the schema %s of this database; \"detent start FILE.fsm ID "
-                "--store URL\" makes it",
+                "the schema %s of this database contains no store; create it with \"detent "
+                "start FILE.fsm ID --store URL\"",
                 store->url.schema);
         r = create_tables(store, creation.has_schema, reterr);
         if (r < 0)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* session.c - statements of sql/statements.def on PostgreSQL: questions in one pipeline, whose rows
- * are read when the connection is free again; changes as transactions of their own. */
+/* session.c - executes sql/statements.def on PostgreSQL: questions in one pipeline, whose rows are
+ * read after the connection is released; changes as transactions. */
 #include "store/postgres/session.h"
 
 #include <stdlib.h>
 
-#include "store/postgres/batch.h"
+#include "base/assert.h"
+#include "store/postgres/commit_batch.h"
 
-/* For some lists SQLite needs a statement of its own to go by an index. */
+/* SQLite needs separate statements to use an index for some lists. */
 #define POSTGRES_JOB_LIST_ID             POSTGRES_JOB_LIST
 #define POSTGRES_JOB_LIST_ID_NEWEST      POSTGRES_JOB_LIST_NEWEST
 #define POSTGRES_JOB_LIST_QUEUED         POSTGRES_JOB_LIST
@@ -90,8 +91,7 @@ struct asking {
     PGresult *answers[DET_SQL_QUESTIONS_MAX];
 };
 
-/* One statement sees one moment by itself. Statements that read whole tables are planned for that.
- */
+/* One statement is a snapshot by itself. Statements that read whole tables get a matching plan. */
 static void send_questions(struct postgres_exchange *exchange, void *context)
 {
     const struct asking *asking = context;
@@ -112,6 +112,7 @@ static int take_answers(struct postgres_exchange *exchange, void *context)
     int first = (asking->count > 1) + asking->questions[0].is_scan;
     PGresult **results = &exchange->results[first];
 
+    det_assert((size_t)first + asking->count <= exchange->result_count);
     for (size_t i = 0; i < asking->count; i++) {
         if (asking->questions[i].has_row && PQntuples(results[i]) != 1)
             return det_postgres_exchange_doubt(exchange);
@@ -224,7 +225,7 @@ static int session_ask(struct det_sql_session *session, const struct det_sql_que
     const struct postgres_job job = { send_questions, take_answers, &asking, false, 1 };
     int r;
 
-    /* The whole transaction is planned for that. */
+    /* The plan setting holds for the whole transaction. */
     plain.is_scan = false;
     r = det_postgres_session_run(session->connection, &job);
     if (r == 0)
@@ -240,7 +241,7 @@ static int session_change(struct det_sql_session *session, struct det_sql_change
     return det_postgres_session_run(session->connection, &job);
 }
 
-/* Programs that are at work may serve the machine, and would go on by the old names. */
+/* Running programs may serve the machine, and would continue with the old names. */
 static int begin_migration(struct det_sql_session *session, struct det_error *reterr)
 {
     struct postgres_parameters parameters = { 0 };

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* stage.c - computes what a commit needs before anything is sent: encoded data and
- * payloads, the hashes of its events, the checksum of its head; and the memory that keeping them
- * will need, so that nothing can fail once it is committed. */
+/* stage.c - computes everything that a commit needs before it is sent: encoded data and payloads,
+ * event hashes, the head's checksum; and reserves the memory of its handle, so that nothing can
+ * fail after the commit. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
-#include "store/postgres/batch.h"
+#include "store/postgres/commit_batch.h"
 
-/* Of how many keys the server gives away the first. */
+/* Number of keys that the server reserves at once. */
 #define KEYS_AT_ONCE 256
 
 static int grow_room(
@@ -60,7 +60,7 @@ static int take_keys(struct postgres_exchange *exchange, void *context)
     return 0;
 }
 
-/* A key that nobody has had; they come from the server in blocks. */
+/* An unused key; the server reserves keys in blocks. */
 static int next_key(struct postgres_store *store, int64_t *ret)
 {
     struct det_world *world = store->store.world;
@@ -73,19 +73,20 @@ static int next_key(struct postgres_store *store, int64_t *ret)
         det_mutex_unlock(world, store->sql.mutex);
         r = det_postgres_run(store, &job, NULL);
         det_mutex_lock(world, store->sql.mutex);
-        /* What is left of another block is lost, which is harmless. */
+        /* The rest of another block is lost, which is harmless. */
         if (r == 0) {
             store->next_key = first;
             store->last_key = first + KEYS_AT_ONCE;
         }
     }
+    det_assert(r < 0 || store->next_key < store->last_key);
     if (r == 0)
         *ret = store->next_key++;
     det_mutex_unlock(world, store->sql.mutex);
     return r;
 }
 
-/* The handle that the commit will leave behind. */
+/* The handle of the instance after the commit. */
 static int find_instance(struct postgres_store *store, struct postgres_staged *staged)
 {
     const struct det_store_commit *commit = staged->commit;
@@ -122,6 +123,7 @@ static int encode_data(struct postgres_batch *batch, struct postgres_staged *sta
 struct det_chain_bytes det_postgres_staged_data(
     const struct postgres_batch *batch, const struct postgres_staged *staged)
 {
+    det_assert(!staged->has_data || staged->data + staged->data_size <= batch->scratch.size);
     if (staged->has_data)
         return (struct det_chain_bytes){ batch->scratch.data + staged->data, staged->data_size };
     return (struct det_chain_bytes){ staged->instance->data, staged->instance->data_size };
@@ -137,6 +139,7 @@ static int chain_event(
     struct det_chain_bytes payload;
     int r;
 
+    det_assert(batch->event_count < batch->event_capacity);
     r = det_row_payload_encode(machine, event->value, &batch->scratch, &payload);
     if (r < 0)
         return r;
@@ -187,7 +190,7 @@ static int stage_commit(struct postgres_batch *batch, struct postgres_staged *st
     r = find_instance(batch->store, staged);
     if (r < 0)
         return r;
-    /* The chain goes on from what the handle knows. */
+    /* The chain continues from the handle's hash. */
     if (!commit->is_new && (commit->event_count || commit->is_snapshot) &&
         commit->expected != staged->instance->sequence) {
         commit->actual = staged->instance->sequence;

@@ -13,7 +13,7 @@
 #include "lib/proxy.h"
 #include "store/upgrade_cases.h"
 
-/* The frozen store in a schema of its own. */
+/* The frozen store in a separate schema. */
 struct old {
     char *url;
     struct postgres_store named; /* for its name only */
@@ -155,7 +155,7 @@ static void a_store_of_schema_1_that_has_the_tables_is_upgraded_too(void **state
     old_deinit(&old);
 }
 
-static void who_only_reads_does_not_upgrade_and_is_told_who_does(void **state)
+static void read_only_open_of_an_older_schema_names_the_upgrade(void **state)
 {
     struct det_store_options options = { .is_read_only = true };
     struct det_error error = { 0 };
@@ -173,7 +173,7 @@ static void who_only_reads_does_not_upgrade_and_is_told_who_does(void **state)
     old_deinit(&old);
 }
 
-static void a_table_that_an_older_store_lacks_is_named(void **state)
+static void table_missing_in_an_older_store_is_named(void **state)
 {
     struct det_error error = { 0 };
     struct det_store *store = NULL;
@@ -188,7 +188,7 @@ static void a_table_that_an_older_store_lacks_is_named(void **state)
     old_deinit(&old);
 }
 
-static void an_older_store_that_lacks_more_than_the_upgrade_brings_stays_as_it_was(void **state)
+static void older_store_missing_other_tables_is_not_upgraded(void **state)
 {
     struct det_error error = { 0 };
     struct det_store *store = NULL;
@@ -212,7 +212,7 @@ static void an_older_store_that_lacks_more_than_the_upgrade_brings_stays_as_it_w
     old_deinit(&old);
 }
 
-/* They would leave rows without checksums, or with wrong ones. */
+/* Older programs would write rows without checksums, or with wrong ones. */
 static void refuse_beside_others(int schema)
 {
     struct det_error error = { 0 };
@@ -236,7 +236,7 @@ static void refuse_beside_others(int schema)
     old_deinit(&old);
 }
 
-static void an_older_store_is_not_upgraded_while_others_are_at_work_on_it(void **state)
+static void older_store_in_use_is_not_upgraded(void **state)
 {
     (void)state;
     for (int schema = 1; schema < POSTGRES_SCHEMA; schema++)
@@ -264,7 +264,7 @@ static void a_damaged_effect_of_an_older_store_is_damaged_after_an_upgrade(void 
     }
 }
 
-/* The last statement of it fails. */
+/* The last statement of the upgrade fails. */
 static void an_upgrade_that_fails_changes_nothing(void **state)
 {
     struct det_error error = { 0 };
@@ -278,7 +278,7 @@ static void an_upgrade_that_fails_changes_nothing(void **state)
         ask(&old, "CREATE FUNCTION @refuse() RETURNS trigger LANGUAGE plpgsql AS "
                   "'BEGIN RAISE EXCEPTION ''not today''; END'; CREATE TRIGGER refuse BEFORE UPDATE "
                   "ON @store FOR EACH ROW EXECUTE FUNCTION @refuse()"));
-    /* Whatever a function of somebody else raises, no program of ours is in the way. */
+    /* An error of a foreign function is not taken for a running older program. */
     assert_int_equal(det_store_open(old.url, &store, &error), DET_ERR_INVALID);
     assert_non_null(strstr(error.text, "not today"));
     assert_null(strstr(error.text, "older version"));
@@ -299,7 +299,7 @@ static int start_of(struct pad *pad, struct det_store_start *ret, struct pad_dat
 }
 
 /* It knows of events only, and goes on until it is opened again. */
-static void the_start_behind_which_an_older_program_pruned_is_not_told(void **state)
+static void start_pruned_by_an_older_program_is_not_returned(void **state)
 {
     struct pad *pad = desk_open();
     struct det_store_start start;
@@ -351,7 +351,7 @@ static void *open_it(void *context)
     return store;
 }
 
-static void of_those_who_come_at_once_one_upgrades_and_all_go_on(void **state)
+static void concurrent_opens_upgrade_once(void **state)
 {
     pthread_t threads[4];
     struct old old;
@@ -373,7 +373,7 @@ static void of_those_who_come_at_once_one_upgrades_and_all_go_on(void **state)
     old_deinit(&old);
 }
 
-static void without_memory_a_store_stays_what_it_was(void **state)
+static void upgrade_without_memory_leaves_the_store_unchanged(void **state)
 {
     struct det_store *store = NULL;
     struct old old;
@@ -407,16 +407,16 @@ int main(void)
         cmocka_unit_test(every_older_store_is_upgraded_and_nothing_is_lost),
         cmocka_unit_test(an_upgraded_store_has_the_tables_of_a_new_one),
         cmocka_unit_test(a_store_of_schema_1_that_has_the_tables_is_upgraded_too),
-        cmocka_unit_test(who_only_reads_does_not_upgrade_and_is_told_who_does),
-        cmocka_unit_test(a_table_that_an_older_store_lacks_is_named),
-        cmocka_unit_test(an_older_store_that_lacks_more_than_the_upgrade_brings_stays_as_it_was),
-        cmocka_unit_test(an_older_store_is_not_upgraded_while_others_are_at_work_on_it),
+        cmocka_unit_test(read_only_open_of_an_older_schema_names_the_upgrade),
+        cmocka_unit_test(table_missing_in_an_older_store_is_named),
+        cmocka_unit_test(older_store_missing_other_tables_is_not_upgraded),
+        cmocka_unit_test(older_store_in_use_is_not_upgraded),
         cmocka_unit_test(a_damaged_effect_of_an_older_store_is_damaged_after_an_upgrade),
         cmocka_unit_test(an_upgrade_that_fails_changes_nothing),
-        cmocka_unit_test(the_start_behind_which_an_older_program_pruned_is_not_told),
+        cmocka_unit_test(start_pruned_by_an_older_program_is_not_returned),
         cmocka_unit_test(an_upgrade_that_is_not_answered_ends_when_its_time_is_over),
-        cmocka_unit_test(of_those_who_come_at_once_one_upgrades_and_all_go_on),
-        cmocka_unit_test(without_memory_a_store_stays_what_it_was),
+        cmocka_unit_test(concurrent_opens_upgrade_once),
+        cmocka_unit_test(upgrade_without_memory_leaves_the_store_unchanged),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);

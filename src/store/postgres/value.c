@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* value.c - parameters and results in PostgreSQL's binary form: numbers of 8 bytes, the
- * highest first; texts and bytes as they are. */
+/* value.c - parameters and results in PostgreSQL's binary form: numbers of 8 bytes, big-endian;
+ * texts and bytes unchanged. */
 #include <limits.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "store/postgres/postgres.h"
 
-/* The type of numbers, as the server calls it. */
+/* The type number of int8 in the server. */
 #define POSTGRES_INT8 20
 
 static void add_value(struct postgres_parameters *parameters, const void *value, size_t size)

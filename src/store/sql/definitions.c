@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* definitions.c - a machine is served: its definition is kept, and what is stored must fit it.
+/* definitions.c - serves a machine: stores its definition, and checks that stored rows fit it.
  *
- * If this is the only definition that was ever served, everything that is stored came from it, and
- * nothing is looked at. */
+ * If the store has never had another definition, all rows come from this one, and the check is
+ * skipped. */
 #include <detent/tool/machine.h>
 
 #include "store/sql/definitions.h"
@@ -13,7 +13,7 @@
 #include "store/sql/page.h"
 #include "store/sql/renames.h"
 
-/* By the numbers of USED_NAMES. */
+/* Indexed by the numbers of USED_NAMES. */
 static const struct {
     int (*find)(const struct det_machine *machine, const char *name);
     const char *kind, *users;
@@ -23,7 +23,7 @@ static const struct {
     { det_row_timer_seek, "timer", "some that are armed" },
     { det_machine_find_event, "event", "armed timers that send it" },
     { det_machine_find_effect, "effect", "some that have not ended" },
-    { det_machine_find_event, "event", "effects that it asked for" },
+    { det_machine_find_event, "event", "effects that it requested" },
 };
 #define USE_COUNT ((int64_t)(sizeof uses / sizeof uses[0]))
 
@@ -84,7 +84,7 @@ struct serving {
     struct det_sql_definition definition;
     struct det_sql_used used;
     bool is_newest, is_sole;
-    struct det_error reason; /* the database's */
+    struct det_error reason; /* error of the database */
 };
 
 static int read_definitions(void *context, const struct det_sql_row *row)
@@ -144,7 +144,7 @@ int det_sql_serve(
     if (r < 0)
         return det_error_set(
             reterr, r, "%s cannot be served: %s", machine->name, det_error_text(r));
-    /* Somebody else may have migrated the store since it was opened. */
+    /* Another process may have migrated the store since it was opened. */
     r = det_sql_renames_read(store, &serving.reason);
     if (r == 0)
         r = check_fits(&serving);
@@ -158,14 +158,14 @@ int det_sql_serve(
     return r;
 }
 
-/* What is in a store. */
+/* A machine in the store. */
 
 struct machine_row {
     const char *name, *spec;
     uint32_t version;
 };
 
-/* All fit into memory: there are as many as there are definitions. */
+/* Rows are kept in memory: there are at most as many machines as definitions. */
 static int read_machine(void *context, const struct det_sql_row *row)
 {
     struct machine_row machine = { .name = det_sql_text(row, 0),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* definitions.h - the definitions of machines in a SQL store: serving one, and which there are. */
+/* definitions.h - the definitions of machines in a SQL store: serving and listing them. */
 #ifndef DET_STORE_SQL_DEFINITIONS_H
 #define DET_STORE_SQL_DEFINITIONS_H
 
@@ -11,7 +11,7 @@
 /* A definition as a row. */
 struct det_sql_definition {
     const struct det_machine *machine;
-    struct det_buffer spec; /* empty: only a builder can make it */
+    struct det_buffer spec; /* empty: only a builder can make this definition */
     char fingerprint[33];
 };
 DET_MUST_CHECK int det_sql_definition_open(

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* documents.c - documents in SQL: lists of them and of their deltas, each with the position as of
- * the same moment, and deletion of old deltas. */
+/* documents.c - documents in SQL: lists of documents and of deltas, each with the position of the
+ * same snapshot, and deletion of old deltas. */
 #include "store/sql/documents.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ enum {
     DOCUMENT_CREATED_AT,
     DOCUMENT_UPDATED_AT,
     DOCUMENT_TEXT,
-    DOCUMENT_WHOLE,
+    DOCUMENT_COMPLETE,
 };
 
 /* Columns of DELTA_LIST. */
@@ -30,7 +30,7 @@ enum {
     DELTA_CHANGE,
     DELTA_VERSION,
     DELTA_TEXT,
-    DELTA_WHOLE,
+    DELTA_COMPLETE,
 };
 
 struct document_walk {
@@ -67,11 +67,11 @@ static int read_document(const struct det_sql_row *row, struct det_document *ret
         .size = text.size,
     };
     found = det_document_role_find(det_sql_text(row, DOCUMENT_ROLE), &ret->role);
-    r = det_sql_check(row, DOCUMENT_WHOLE);
+    r = det_sql_check(row, DOCUMENT_COMPLETE);
     return r < 0 ? r : found;
 }
 
-/* The limit counts rows, but does not end between those of one id. */
+/* The limit counts rows, but does not separate those of one id. */
 static int visit_document(void *context, const struct det_sql_row *row)
 {
     struct document_walk *walk = context;
@@ -108,7 +108,7 @@ static int visit_delta(void *context, const struct det_sql_row *row)
     int change = det_document_change_find(det_sql_text(row, DELTA_CHANGE), &delta.change);
     int r;
 
-    r = det_sql_check(row, DELTA_WHOLE);
+    r = det_sql_check(row, DELTA_COMPLETE);
     if (r == 0)
         r = role;
     if (r == 0)
@@ -124,7 +124,7 @@ static void add_query(struct det_sql_values *values, const struct det_document_q
     det_sql_add_text(values, query->has_role ? det_document_role_name(query->role) : NULL);
 }
 
-/* The position, if it is wanted, and the rows. */
+/* Reads the position, if requested, and the rows. */
 static int ask_both(
     struct det_store *store, const struct det_sql_question *rows, struct det_document_position *ret)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* documents.h - documents of the SQL stores, but for saves: how a save is kept apart from another
- * one is each driver's. The contracts are those of struct det_document_ops. */
+/* documents.h - documents of the SQL stores, except for saves, which each driver isolates in its
+ * own way. struct det_document_ops has the contracts. */
 #ifndef DET_STORE_SQL_DOCUMENTS_H
 #define DET_STORE_SQL_DOCUMENTS_H
 

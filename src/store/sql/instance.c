@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* instance.c - what an instance has at most once: the answer to an event id, the start, the
+/* instance.c - parts that an instance has at most once: the answer to an event id, the start, the
  * snapshot. */
 #include "store/sql/instance.h"
 
@@ -18,11 +18,11 @@ enum {
     ANSWER_VISIT,
     ANSWER_EVENT,
     ANSWER_REQUEST,
-    ANSWER_WHOLE,
+    ANSWER_COMPLETE,
 };
 
 /* Columns of START_READ. */
-enum { START_POSITION, START_VERSION, START_STATE, START_DATA, START_AT, START_WHOLE };
+enum { START_POSITION, START_VERSION, START_STATE, START_DATA, START_AT, START_COMPLETE };
 
 /* Columns of SNAPSHOT_READ. */
 enum { SNAPSHOT_HEAD = 3, SNAPSHOT_CHECKSUM = 14, SNAPSHOT_HISTORY, SNAPSHOT_TAKEN_AT };
@@ -87,7 +87,7 @@ static int read_answer(void *context, const struct det_sql_row *row)
 {
     struct lookup *lookup = context;
     struct det_store_answer *ret = lookup->ret;
-    int outcome = det_row_outcome_find(det_sql_text(row, ANSWER_OUTCOME)), state, r;
+    int outcome = det_outcome_find(det_sql_text(row, ANSWER_OUTCOME)), state, r;
 
     lookup->is_found = true;
     *ret = (struct det_store_answer){
@@ -97,11 +97,11 @@ static int read_answer(void *context, const struct det_sql_row *row)
         .visit = det_sql_count(row, ANSWER_VISIT),
     };
     state = det_row_state_find(lookup->machine, det_sql_text(row, ANSWER_STATE), &ret->state);
-    /* An event whose name the machine does not have any more is not named. */
+    /* An event that is no longer in the machine has no number. */
     if (det_row_event_find(lookup->machine, det_sql_text_or_null(row, ANSWER_EVENT), &ret->event) <
         0)
         ret->event = UINT16_MAX;
-    r = det_sql_check(row, ANSWER_WHOLE);
+    r = det_sql_check(row, ANSWER_COMPLETE);
     if (r < 0)
         return r;
     return outcome < 0 ? DET_ERR_VERSION : state;
@@ -127,7 +127,7 @@ static int read_start(void *context, const struct det_sql_row *row)
     lookup->is_found = true;
     ret->version = (uint32_t)det_sql_number(row, START_VERSION);
     ret->at = det_sql_number(row, START_AT);
-    r = det_sql_check(row, START_WHOLE);
+    r = det_sql_check(row, START_COMPLETE);
     if (r == 0)
         r = det_row_data_decode(lookup->store, lookup->machine, data, ret->data);
     if (r < 0)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* instance.h - what a SQL store remembers of an instance beside its head and what belongs to it:
- * answers to events that had an id, its start, and its snapshot. */
+/* instance.h - parts of an instance in a SQL store beside its head and rows: answers to event ids,
+ * its start, and its snapshot. */
 #ifndef DET_STORE_SQL_INSTANCE_H
 #define DET_STORE_SQL_INSTANCE_H
 
 #include "store/sql/sql.h"
 
-/* A head or a snapshot, whose columns stand in the order of SNAPSHOT_READ from `first` (the
- * version) on; machine and id are the second and the third column. What it points to is the row's.
- * DET_ERR_CORRUPT when the hash does not have its size. */
+/* Reads a head or a snapshot, whose columns follow the order of SNAPSHOT_READ from `first` (the
+ * version) on; machine and id are the second and the third column. Pointers are into the row.
+ * DET_ERR_CORRUPT: the hash has a wrong size. */
 DET_MUST_CHECK int det_sql_head_read(
     const struct det_sql_row *row, int first, struct det_chain_head *ret);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs.c - jobs and schedules in SQL: lists, manual changes, jobs of another store, and the end of
- * old ones. */
+/* jobs.c - jobs and schedules in SQL: lists, manual changes, import, and deletion of old jobs. */
 #include "store/sql/jobs.h"
+
+#include "base/assert.h"
 
 /* Columns of JOB_LIST. */
 enum {
@@ -20,11 +21,11 @@ enum {
     JOB_ENDED_AT,
     JOB_REASON,
     JOB_LOST,
-    JOB_WHOLE,
+    JOB_COMPLETE,
 };
 
 /* Columns of SCHEDULE_READ and SCHEDULE_LIST. */
-enum { SCHEDULE_NEXT_AT, SCHEDULE_LAST_AT, SCHEDULE_TOKEN, SCHEDULE_NAME, SCHEDULE_WHOLE };
+enum { SCHEDULE_NEXT_AT, SCHEDULE_LAST_AT, SCHEDULE_TOKEN, SCHEDULE_NAME, SCHEDULE_COMPLETE };
 
 int det_sql_job_read(const struct det_sql_row *row, struct det_job_row *ret)
 {
@@ -45,7 +46,7 @@ int det_sql_job_read(const struct det_sql_row *row, struct det_job_row *ret)
         .ended_at = det_sql_number(row, JOB_ENDED_AT),
         .reason = det_sql_text(row, JOB_REASON),
         .lost = (uint32_t)det_sql_number(row, JOB_LOST),
-        .is_damaged = !det_sql_flag(row, JOB_WHOLE),
+        .is_damaged = !det_sql_flag(row, JOB_COMPLETE),
     };
     found = det_jobs_state_find(det_sql_text(row, JOB_STATE), &ret->state);
     r = det_sql_status(row);
@@ -71,7 +72,7 @@ static int visit_job(void *context, const struct det_sql_row *row)
     return r < 0 ? r : walk->visit(walk->context, &job);
 }
 
-/* The one that an index answers, so that a list does not read every ended job. */
+/* The statement with an index, so that a list does not read every ended job. */
 static enum det_sql_statement list_statement(const struct det_job_query *query)
 {
     static const enum det_sql_statement by_state[][2] = {
@@ -83,6 +84,7 @@ static enum det_sql_statement list_statement(const struct det_job_query *query)
     };
     bool is_newest_first = query->is_newest_first;
 
+    det_assert(!query->has_state || (unsigned)query->state <= DET_JOB_FAILED);
     if (query->queue && query->id)
         return is_newest_first ? DET_SQL_JOB_LIST_ID_NEWEST : DET_SQL_JOB_LIST_ID;
     if (query->queue && query->has_state)
@@ -183,7 +185,7 @@ static int read_schedule(void *context, const struct det_sql_row *row)
         .last_at = det_sql_number(row, SCHEDULE_LAST_AT),
         .token = det_sql_count(row, SCHEDULE_TOKEN),
     };
-    return det_sql_check(row, SCHEDULE_WHOLE);
+    return det_sql_check(row, SCHEDULE_COMPLETE);
 }
 
 static int visit_schedule(void *context, const struct det_sql_row *row)

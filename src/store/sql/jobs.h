@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs.h - jobs and schedules of the SQL stores, but for puts, batches and firings, which each
- * driver has in its own way. The contracts are those of struct det_job_ops. */
+/* jobs.h - jobs and schedules of the SQL stores, except for puts, batches and firings, which differ
+ * by driver. struct det_job_ops has the contracts. */
 #ifndef DET_STORE_SQL_JOBS_H
 #define DET_STORE_SQL_JOBS_H
 
 #include "store/jobs.h"
 #include "store/sql/sql.h"
 
-/* A row with the columns of JOB_LIST. What it points to is the row's. */
+/* Reads a row with the columns of JOB_LIST. Pointers are into the row. */
 DET_MUST_CHECK int det_sql_job_read(const struct det_sql_row *row, struct det_job_row *ret);
 
 int det_sql_jobs_list(

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* log.c - rows of the log and events, as both SQL drivers have them. */
+/* log.c - reads rows of the log and events, for both SQL drivers. */
 #include <detent/tool/store.h>
 
 #include "store/sql/log.h"
@@ -77,7 +77,7 @@ struct det_store_logged det_sql_logged_read(
         .trace = has_trace ? trace : NULL,
     };
 
-    /* Without the instance it is not known whose names they are. */
+    /* Without the instance the machine of the names is unknown. */
     if (!logged.machine)
         return logged;
     logged.from = det_sql_renamed(store, logged.machine, DET_NAME_STATE, position, logged.from);

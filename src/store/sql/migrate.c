@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* migrate.c - names that changed: what is stored gets the new ones, and what was recorded is
- * understood by the old ones.
+/* migrate.c - renames: live rows get the new names, and recorded rows are read through the renames.
  *
  *     migrate:  renames + batch, position -> live rows get the new names -> everything fits? ->
  *               the definition: one transaction
@@ -10,11 +9,12 @@
  *
  * Invariants
  *   1. No event has the position of a batch, and every later event has a higher one.
- *   2. Of one batch a name is changed once: names may be exchanged.
+ *   2. A batch changes a name once, so names may be exchanged.
  *   3. A row that does not match its checksum ends the migration: a new checksum would hide the
  *      damage. */
 #include "store/sql/migrate.h"
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "store/renames.h"
 #include "store/sql/definitions.h"
@@ -22,7 +22,7 @@
 #include "store/sql/page.h"
 #include "store/sql/renames.h"
 
-/* Instances or snapshots that are read, and then written, at once. */
+/* Instances or snapshots read, and then written, at once. */
 #define HEADS_AT_ONCE 512
 
 /* Columns of RENAME_HEADS and RENAME_SNAPSHOTS; the last two are the snapshot's. */
@@ -36,7 +36,7 @@ struct migration {
     size_t count;
     int64_t batch;
     uint64_t changed;
-    struct det_renames *list; /* as it is afterwards */
+    struct det_renames *list; /* the list after the migration */
     struct det_sql_page page; /* struct det_sql_head_change */
     int64_t last_key;         /* of the page */
     size_t read;              /* rows of the page, changed or not */
@@ -50,7 +50,7 @@ static int read_number(void *context, const struct det_sql_row *row)
     return det_sql_status(row);
 }
 
-/* What gets a new checksum must match its old one. */
+/* A row that gets a new checksum must match its old one. */
 static int check_damage(struct migration *migration)
 {
     int64_t damaged = 0;
@@ -68,7 +68,7 @@ static int check_damage(struct migration *migration)
         return r;
     return det_error_set(
         migration->reterr, DET_ERR_CORRUPT,
-        "%lld row%s of %s %s damaged; look with \"detent store verify\", nothing was changed",
+        "%lld row%s of %s %s damaged; run \"detent store verify\", nothing was changed",
         (long long)damaged, det_plural((uint64_t)damaged), migration->definition.machine->name,
         det_is_or_are((uint64_t)damaged));
 }
@@ -103,7 +103,7 @@ static int add_renames(struct migration *migration)
     return r;
 }
 
-/* Rows whose names the database can change by itself. */
+/* Renames columns by SQL statements. */
 static int rename_columns(struct migration *migration)
 {
     static const struct {
@@ -152,7 +152,7 @@ static int keep_change(struct migration *migration, struct det_sql_head_change *
     return r < 0 ? r : 0;
 }
 
-/* The state of an instance is under the checksum of its head. */
+/* The checksum of the head covers the state of an instance. */
 static int rename_head(void *context, const struct det_sql_row *row)
 {
     struct migration *migration = context;
@@ -168,14 +168,14 @@ static int rename_head(void *context, const struct det_sql_row *row)
     if (r < 0 || det_chain_head_checksum(&head) != det_sql_count(row, HEAD_CHECKSUM))
         return det_error_set(
             migration->reterr, DET_ERR_CORRUPT,
-            "the row of %s %s is damaged; look with \"detent store verify\", nothing was changed",
+            "the row of %s %s is damaged; run \"detent store verify\", nothing was changed",
             head.machine, head.id);
     change.state = head.state = new_state(migration, head.state);
     change.checksum = det_chain_head_checksum(&head);
     return keep_change(migration, &change);
 }
 
-/* A damaged snapshot is ignored by those who read it, and stays as it is. */
+/* A damaged snapshot is ignored by readers, and is not changed. */
 static int rename_snapshot(void *context, const struct det_sql_row *row)
 {
     struct migration *migration = context;
@@ -211,13 +211,14 @@ static int write_page(struct migration *migration, bool are_snapshots)
         migration->session, changes, migration->page.rows.size / sizeof *changes, are_snapshots);
 }
 
-/* Goes through all rows in the order of their keys. */
+/* Iterates over all rows in the order of their keys. */
 static int rename_rows(
     struct migration *migration, enum det_sql_statement statement,
     int (*read)(void *context, const struct det_sql_row *row))
 {
     int r = 0;
 
+    det_assert(migration->names.count == 2);
     migration->last_key = INT64_MIN;
     do {
         struct det_sql_values values = migration->names;
@@ -249,7 +250,7 @@ static int rename_states(struct migration *migration)
     return r < 0 ? r : rename_rows(migration, DET_SQL_RENAME_SNAPSHOTS, rename_snapshot);
 }
 
-/* What is there afterwards must fit, or nothing of it happened. */
+/* The renamed rows must fit the definition, or the migration is rolled back. */
 static int check_and_keep(struct migration *migration)
 {
     struct det_sql_used used = { migration->definition.machine, migration->reterr };
@@ -282,6 +283,7 @@ static int run_migration(struct det_sql_session *session, void *context)
     struct migration *migration = context;
     int r = 0;
 
+    det_assert(migration->batch == 0 && migration->changed == 0);
     migration->session = session;
     if (session->ops->begin_migration)
         r = session->ops->begin_migration(session, migration->reterr);
@@ -295,7 +297,7 @@ static int run_migration(struct det_sql_session *session, void *context)
         r = rename_states(migration);
     if (r == 0)
         r = check_and_keep(migration);
-    /* What can fail comes before the commit. */
+    /* Operations that can fail come before the commit. */
     return r < 0 ? r : read_renames(migration);
 }
 

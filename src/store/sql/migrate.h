@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* migrate.h - names that changed get their new ones in everything that is stored. */
+/* migrate.h - renames names in all stored rows. */
 #ifndef DET_STORE_SQL_MIGRATE_H
 #define DET_STORE_SQL_MIGRATE_H
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* page.c - rows that are kept until the connection that read them is free again. */
+/* page.c - keeps rows until the connection that read them is released. */
 #include "store/sql/page.h"
+
+#include "base/assert.h"
 
 /* A page that has reached this size takes no more rows. */
 #define PAGE_BYTES 65536u
@@ -10,6 +12,7 @@
 void det_sql_page_init(
     struct det_sql_page *page, const struct det_allocator *allocator, size_t row_size)
 {
+    det_assert(row_size > 0);
     page->row_size = row_size;
     det_arena_init(&page->texts, allocator);
     det_buffer_init(&page->rows, allocator);
@@ -51,6 +54,7 @@ int det_sql_page_keep_trace(
 
 int det_sql_page_add(struct det_sql_page *page, const void *row)
 {
+    det_assert(page->rows.size % page->row_size == 0);
     det_buffer_append(&page->rows, row, page->row_size);
     if (det_buffer_status(&page->rows) < 0)
         return det_buffer_status(&page->rows);
@@ -61,5 +65,8 @@ const void *det_sql_page_next(const struct det_sql_page *page, const void *row)
 {
     const char *next = row ? (const char *)row + page->row_size : page->rows.data;
 
+    det_assert(
+        !row || ((const char *)row >= page->rows.data &&
+                 (size_t)((const char *)row - page->rows.data) < page->rows.size));
     return page->rows.size && next < page->rows.data + page->rows.size ? next : NULL;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* renames.c - the renames of a SQL store are read and published. */
+/* renames.c - reads and publishes the renames of a SQL store. */
 #include "store/sql/renames.h"
 
+#include "base/assert.h"
 #include "os/os.h"
 
 /* Columns of RENAME_LIST. */
@@ -14,7 +15,7 @@ enum {
     RENAME_NEW_NAME,
     RENAME_BATCH,
     RENAME_POSITION,
-    RENAME_WHOLE,
+    RENAME_COMPLETE,
 };
 
 int det_sql_renames_add(void *context, const struct det_sql_row *row)
@@ -29,7 +30,7 @@ int det_sql_renames_add(void *context, const struct det_sql_row *row)
     };
     int r;
 
-    r = det_sql_check(row, RENAME_WHOLE);
+    r = det_sql_check(row, RENAME_COMPLETE);
     return r < 0 ? r : det_renames_add(context, &rename);
 }
 
@@ -43,12 +44,13 @@ size_t det_sql_renames_count(const struct det_store *store)
     return count_renames(det_sql_store_of(store)->renames);
 }
 
-/* Rows are only ever added: of two readers the one with more has the newer list. */
+/* Rows are only added: of two readers the one with more rows has the newer list. */
 void det_sql_renames_publish(struct det_store *store, struct det_renames *renames_take)
 {
     struct det_sql_store *sql = det_sql_store_of(store);
     bool is_newer;
 
+    det_assert(renames_take != sql->renames);
     det_mutex_lock(store->world, sql->mutex);
     is_newer = count_renames(renames_take) > count_renames(sql->renames);
     if (is_newer) {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sql.c - parameters of statements, and what every operation does with rows and changes. */
+/* sql.c - parameters of statements, and common code for rows and changes. */
 #include "store/sql/sql.h"
 
 #include <string.h>
+
+#include "base/assert.h"
 
 static void add_value(struct det_sql_values *values, const struct det_sql_value *value)
 {
@@ -38,11 +40,11 @@ void det_sql_add_bytes(struct det_sql_values *values, const void *data, size_t s
 
 int det_sql_check(const struct det_sql_row *row, int column)
 {
-    bool is_whole = det_sql_flag(row, column);
+    bool is_complete = det_sql_flag(row, column);
     int r;
 
     r = det_sql_status(row);
-    return r == 0 && !is_whole ? DET_ERR_CORRUPT : r;
+    return r == 0 && !is_complete ? DET_ERR_CORRUPT : r;
 }
 
 int det_sql_change_all(
@@ -51,12 +53,13 @@ int det_sql_change_all(
     bool has_more;
     int r;
 
+    det_assert(at_once > 0 && change->is_repeatable);
     *ret = 0;
     do {
         change->rows = 0;
         r = det_sql_change(store, change, NULL);
         *ret += r == 0 ? change->rows : 0;
-        /* Where two processes do this at once, each finds less than there is. */
+        /* If two processes do this at once, each changes fewer rows than exist. */
         has_more = store->ops->is_shared ? change->rows > 0 : change->rows == at_once;
     } while (r == 0 && has_more);
     return r;

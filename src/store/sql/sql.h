@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sql.h - operations that SQLite and PostgreSQL share. What is asked and what the rows mean is
- * here, once; a driver has the statements in its dialect and runs them.
+/* sql.h - operations that SQLite and PostgreSQL share. The questions and the meaning of rows are
+ * defined here, once; a driver has the statements in its dialect and runs them.
  *
  *     driver/store.h --> sql/jobs.c, ... --> struct det_sql_ops --> sqlite/session.c
  *                                                               \-> postgres/session.c
  *
- * Commits, loading, claims and the log are not here: each driver has them as its database does them
- * best.
+ * Commits, loading, claims and the log are not here: each driver implements them for its database.
  *
  * Invariants
  *   1. A statement has the same parameters and the same columns in both dialects. A dialect may
- *      leave out its last parameters.
- *   2. What a row points to is valid until `read` returns.
+ *      omit its last parameters.
+ *   2. Pointers into a row are valid until `read` returns.
  *   3. A driver's store begins with struct det_sql_store. */
 #ifndef DET_STORE_SQL_SQL_H
 #define DET_STORE_SQL_SQL_H
@@ -30,7 +29,7 @@ enum det_sql_statement {
     DET_SQL_STATEMENT_COUNT
 };
 
-/* Parameters. Texts and bytes stay the caller's. */
+/* Parameters. Texts and bytes are borrowed. */
 
 #define DET_SQL_VALUES_MAX 12
 
@@ -39,7 +38,7 @@ enum det_sql_kind { DET_SQL_NUMBER, DET_SQL_TEXT, DET_SQL_BYTES };
 struct det_sql_value {
     enum det_sql_kind kind;
     int64_t number;
-    struct det_chain_bytes bytes; /* of a text too; data NULL: NULL */
+    struct det_chain_bytes bytes; /* also for texts; data NULL: NULL */
 };
 
 struct det_sql_values {
@@ -48,18 +47,18 @@ struct det_sql_values {
 };
 
 void det_sql_add_number(struct det_sql_values *values, int64_t number);
-/* NULL is NULL. */
+/* A NULL text becomes NULL. */
 void det_sql_add_text(struct det_sql_values *values, const char *text);
-/* NULL is a value of no bytes. */
+/* NULL data are a value of no bytes. */
 void det_sql_add_bytes(struct det_sql_values *values, const void *data, size_t size);
-/* At most INT64_MAX. */
+/* `count` is at most INT64_MAX. */
 void det_sql_add_count(struct det_sql_values *values, uint64_t count);
 
 /* Rows. */
 
 struct det_sql_row {
     const struct det_sql_row_ops *ops;
-    void *answer; /* the driver's */
+    void *answer; /* private to the driver */
     int index;
 };
 
@@ -94,7 +93,7 @@ static inline const char *det_sql_text_or_null(const struct det_sql_row *row, in
     return row->ops->text(row, column);
 }
 
-/* "" for NULL, which only a damaged row has where this is used. */
+/* "" for NULL, which only damaged rows have in these columns. */
 static inline const char *det_sql_text(const struct det_sql_row *row, int column)
 {
     const char *text = row->ops->text(row, column);
@@ -102,32 +101,33 @@ static inline const char *det_sql_text(const struct det_sql_row *row, int column
     return text ? text : "";
 }
 
-/* Data NULL for NULL. */
+/* Data is NULL for NULL. */
 static inline struct det_chain_bytes det_sql_bytes(const struct det_sql_row *row, int column)
 {
     return row->ops->bytes(row, column);
 }
 
-/* Whether the columns that were looked at could be read: 0 or an error. Ask before using a row. */
+/* 0, or the error of reading the columns so far. Call this before using a row. */
 static inline int det_sql_status(const struct det_sql_row *row)
 {
     return row->ops->status(row);
 }
 
-/* The same, and DET_ERR_CORRUPT if the row does not match its checksum: then the column is not
- * true. */
+/* Like det_sql_status(), and DET_ERR_CORRUPT if the row does not match its checksum (the column is
+ * false). */
 DET_MUST_CHECK int det_sql_check(const struct det_sql_row *row, int column);
 
 /* Statements. */
 
-/* A statement that reads. `read` gets each row; a non-zero answer ends it and is returned. */
+/* A statement that reads. `read` gets each row; a non-zero return value ends the walk and is
+ * returned. */
 struct det_sql_question {
     enum det_sql_statement statement;
     const struct det_sql_values *values; /* NULL: none */
     int (*read)(void *context, const struct det_sql_row *row);
     void *context;
-    bool has_row; /* there is one row; anything else is an error of the database */
-    bool is_scan; /* it reads whole tables, and may take long */
+    bool has_row; /* returns exactly one row; anything else is an error of the database */
+    bool is_scan; /* reads whole tables, and may take long */
 };
 
 #define DET_SQL_QUESTIONS_MAX 4
@@ -136,33 +136,33 @@ struct det_sql_question {
 struct det_sql_change {
     enum det_sql_statement statement;
     const struct det_sql_values *values;
-    bool is_repeatable; /* may be run again when it is not known whether it has happened */
-    uint64_t rows;      /* the answer: how many were written or deleted */
+    bool is_repeatable; /* may be repeated after an unknown outcome */
+    uint64_t rows;      /* out: number of rows written or deleted */
 };
 
 /* A transaction of several statements. */
 struct det_sql_session {
     struct det_store *store;
     const struct det_sql_ops *ops;
-    void *connection; /* the driver's */
+    void *connection; /* private to the driver */
 };
 
-/* An instance, or a snapshot, that gets another state. */
+/* A head or snapshot with a renamed state. */
 struct det_sql_head_change {
     int64_t key;
     const char *state;
     uint32_t checksum;
-    const char *history; /* of a snapshot */
+    const char *history; /* only for a snapshot */
 };
 
-/* What a driver does. `retreason` (may be NULL) is why the database has failed, in its words; it
- * stays as it is when something else has. */
+/* Operations of a driver. `retreason` (may be NULL) is the database's error text; it is unchanged
+ * after other errors. */
 struct det_sql_ops {
-    /* Asks in the order of the questions; all are answered as of one moment. */
+    /* Asks the questions in order, in one snapshot. */
     int (*ask)(
         struct det_store *store, const struct det_sql_question *questions, size_t count,
         struct det_error *retreason);
-    /* Runs the statement in a transaction of its own. DET_ERR_READ_ONLY. */
+    /* Runs the statement in its own transaction. DET_ERR_READ_ONLY. */
     int (*change)(
         struct det_store *store, struct det_sql_change *change, struct det_error *retreason);
     /* Runs a function in a transaction, which is committed if it returns 0. DET_ERR_READ_ONLY. */
@@ -173,7 +173,7 @@ struct det_sql_ops {
     int (*session_change)(struct det_sql_session *session, struct det_sql_change *change);
     /* Excludes other migrations; refuses while other programs use the store. May be NULL. */
     int (*begin_migration)(struct det_sql_session *session, struct det_error *reterr);
-    /* A position that no event has, and above those of all events that were recorded. */
+    /* A new position, above those of all recorded events. */
     int (*take_position)(struct det_sql_session *session, int64_t *ret);
     int (*write_heads)(
         struct det_sql_session *session, const struct det_sql_head_change *changes, size_t count,
@@ -232,22 +232,25 @@ static inline int det_sql_transact(
 static inline int det_sql_session_ask(
     struct det_sql_session *session, const struct det_sql_question *question)
 {
+    det_assert(session->ops == det_sql_ops_of(session->store));
     return session->ops->session_ask(session, question);
 }
 
 static inline int det_sql_session_change(
     struct det_sql_session *session, struct det_sql_change *change)
 {
+    det_assert(session->ops == det_sql_ops_of(session->store));
     return session->ops->session_change(session, change);
 }
 
-/* Why something has failed with `r`: the database's reason, if it has one. */
+/* The reason of an error `r`: that of the database, if there is one. */
 static inline const char *det_sql_reason(const struct det_error *reason, int r)
 {
     return reason->code == r && reason->text[0] ? reason->text : det_error_text(r);
 }
 
-/* Runs a statement that changes at most `at_once` rows until it finds no more; `ret`: how many. */
+/* Repeats a statement that changes at most `at_once` rows until no row is left; `ret` is the number
+ * of changed rows. */
 DET_MUST_CHECK int det_sql_change_all(
     struct det_store *store, struct det_sql_change *change, uint64_t at_once, uint64_t *ret);
 

@@ -3,8 +3,9 @@
 
 /* append.c - inserts the events of a large batch, many rows in one statement.
  *
- * To begin and end a statement costs SQLite a third of a row; so the events of a batch wait until
- * there are SQLITE_ROWS of them. The remaining ones are inserted one by one. */
+ * Starting and ending a statement costs SQLite a third of a row, so the events of a batch are
+ * collected until there are SQLITE_ROWS of them. The remaining ones are inserted one by one. */
+#include "base/assert.h"
 #include "store/sqlite/sqlite.h"
 
 void det_sqlite_append_init(struct sqlite_store *store)
@@ -53,9 +54,19 @@ static const struct sqlite_row *waiting_at(struct sqlite_append *append, size_t 
 {
     struct sqlite_row *row = &append->rows[index];
 
+    det_assert(index < append->count);
+    det_assert(append->offsets[index] <= append->bytes.size);
     if (row->payload.data)
         row->payload.data = det_buffer_text(&append->bytes) + append->offsets[index];
     return row;
+}
+
+/* No event waits unless inserts are collected, and a full group is inserted at once. */
+static void assert_append(const struct sqlite_append *append)
+{
+    det_assert(append->count < SQLITE_ROWS);
+    det_assert(append->is_on || append->count == 0);
+    det_assert(append->count > 0 || append->bytes.size == 0);
 }
 
 static void clear_append(struct sqlite_append *append)
@@ -88,6 +99,8 @@ int det_sqlite_append(struct sqlite_store *store, const struct sqlite_row *row)
 {
     struct sqlite_append *append = &store->append;
 
+    assert_append(append);
+    det_check(row->position > 0 && row->instance > 0 && row->sequence > 0);
     if (!append->is_on)
         return insert_one(store, row);
     append->rows[append->count] = *row;
@@ -103,6 +116,7 @@ int det_sqlite_append_end(struct sqlite_store *store)
     struct sqlite_append *append = &store->append;
     int r = 0;
 
+    assert_append(append);
     for (size_t i = 0; r == 0 && i < append->count; i++)
         r = insert_one(store, waiting_at(append, i));
     clear_append(append);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* append_test.c - a batch with so many events that one statement inserts many of them: the
- * rows are those that each would have made alone, and one that is refused is the only one. */
+/* append_test.c - a large batch, whose statements insert many events each: the rows are the same as
+ * with single inserts, and a refused commit does not affect the others. */
 #include "store/sqlite/sqlite_test.h"
 
 #define COUNT (2 * SQLITE_ROWS + 5)
@@ -76,7 +76,7 @@ static void set_head(struct pad *pad)
     pad->head.state = 1;
 }
 
-static void a_large_batch_has_the_rows_of_small_ones(void **state)
+static void large_batch_writes_the_same_rows_as_single_commits(void **state)
 {
     struct shelf *shelf = shelf_new();
     struct pad *pad = &shelf->pad;
@@ -99,7 +99,7 @@ static void a_large_batch_has_the_rows_of_small_ones(void **state)
             shelf, "SELECT count(*) FROM events e JOIN instances i ON i.key = e.instance"
                    " WHERE e.event_id = i.id AND i.last_event = e.position"),
         (COUNT + 3) / 4);
-    /* The chain, which covers every column, is what it would be alone. */
+    /* The chain, which covers every column, is the same as with single inserts. */
     assert_int_equal(shelf_check(shelf)->count, 0);
     assert_int_equal(shelf_reopen(shelf, &found), 0);
     assert_int_equal(send(pad, BARE, NULL), 0);
@@ -107,7 +107,7 @@ static void a_large_batch_has_the_rows_of_small_ones(void **state)
     shelf_free(shelf);
 }
 
-/* A trigger of somebody else stands for what cannot be foreseen. */
+/* A foreign trigger stands for any unforeseen failure. */
 static void make_refusal(struct shelf *shelf, unsigned number)
 {
     char text[160];
@@ -122,7 +122,7 @@ static void make_refusal(struct shelf *shelf, unsigned number)
     assert_int_equal(shelf_open(shelf), 0);
 }
 
-static void one_that_is_refused_among_many_is_the_only_one(void **state)
+static void one_refused_commit_of_a_batch_is_the_only_one(void **state)
 {
     static struct crowd crowd;
 
@@ -147,7 +147,7 @@ static void one_that_is_refused_among_many_is_the_only_one(void **state)
     }
 }
 
-/* What was not refused is there, and nothing else. */
+/* All commits that were not refused are there, and no others. */
 static int commit_crowd(struct det_test_memory *memory, void *argument)
 {
     static struct crowd crowd;
@@ -173,7 +173,7 @@ static int commit_crowd(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void whichever_memory_lacks_what_was_acknowledged_is_there(void **state)
+static void batch_commit_survives_every_failed_allocation(void **state)
 {
     (void)state;
     det_test_each_failure(commit_crowd, NULL);
@@ -182,9 +182,9 @@ static void whichever_memory_lacks_what_was_acknowledged_is_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_large_batch_has_the_rows_of_small_ones),
-        cmocka_unit_test(one_that_is_refused_among_many_is_the_only_one),
-        cmocka_unit_test(whichever_memory_lacks_what_was_acknowledged_is_there),
+        cmocka_unit_test(large_batch_writes_the_same_rows_as_single_commits),
+        cmocka_unit_test(one_refused_commit_of_a_batch_is_the_only_one),
+        cmocka_unit_test(batch_commit_survives_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

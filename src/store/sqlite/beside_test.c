@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* beside_test.c - others on the same file: a second writer, readers, one who was killed, and
- * one who takes it away. */
+/* beside_test.c - other programs on the same file: a second writer, readers, a killed writer, and a
+ * program that removes the file. */
 #include "store/sqlite/sqlite_test.h"
 
 #include <sys/wait.h>
@@ -21,7 +21,7 @@ static void a_second_writer_is_refused_with_the_number_of_the_first(void **state
     snprintf(number, sizeof number, "process %d", (int)getpid());
     assert_int_equal(det_store_open(shelf->url, &store, &shelf->error), DET_ERR_BUSY);
     assert_non_null(strstr(shelf->error.text, number));
-    /* It may not have come to write its number. */
+    /* The other program may not have written its number yet. */
     snprintf(lock, sizeof lock, "%s.lock", shelf->path);
     det_test_write_file(lock, "", 0);
     assert_int_equal(det_store_open(shelf->url, &store, &shelf->error), DET_ERR_BUSY);
@@ -32,7 +32,7 @@ static void a_second_writer_is_refused_with_the_number_of_the_first(void **state
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     shelf_close(shelf);
-    /* What the lock file says counts for nothing. */
+    /* The content of the lock file does not matter. */
     det_test_write_file(lock, "nonsense", 8);
     assert_int_equal(shelf_open(shelf), 0);
     shelf_free(shelf);
@@ -64,10 +64,10 @@ static void a_reader_beside_the_writer_sees_what_is_committed_and_changes_nothin
     assert_int_equal(store->ops->lock(store, shelf->machine, &change, &lease), DET_ERR_READ_ONLY);
     assert_int_equal(store->ops->prune(store, reader.pad.instance, 3, 0, &gone), DET_ERR_READ_ONLY);
     assert_int_equal(store->ops->compact(store, &reader.error), DET_ERR_READ_ONLY);
-    change.verb = DET_LEASE_LOOK;
+    change.verb = DET_LEASE_READ;
     assert_int_equal(store->ops->lease(store, &change, &lease), 0);
     assert_int_equal(lease.token, 0);
-    /* It also goes on when the writer is gone and comes back. */
+    /* It also continues when the writer closes and opens again. */
     shelf_close(shelf);
     assert_int_equal(shelf_load(&reader, &found), 0);
     assert_int_equal(shelf_open(shelf), 0);
@@ -92,8 +92,8 @@ static void copy_file(const char *from, const char *to, const char *suffix)
     free(data);
 }
 
-/* What a killed writer leaves: the file and a log that nobody brought into it. */
-static void what_a_killed_writer_left_is_read_and_then_written(void **state)
+/* A killed writer leaves the file and a log without a checkpoint. */
+static void files_of_a_killed_writer_can_be_read_and_written(void **state)
 {
     struct shelf *shelf = shelf_new();
     char path[256];
@@ -119,7 +119,7 @@ static void what_a_killed_writer_left_is_read_and_then_written(void **state)
     shelf_free(shelf);
 }
 
-static void a_file_that_is_taken_away_gets_no_more_acknowledgements(void **state)
+static void moved_store_file_gets_no_more_commits(void **state)
 {
     struct shelf *shelf = shelf_new();
     char path[256];
@@ -144,7 +144,7 @@ static sqlite3 *write_beside(struct shelf *shelf)
     return database;
 }
 
-static void while_another_program_writes_a_store_is_opened_if_nothing_is_to_be_freed(void **state)
+static void store_opens_beside_a_writer_if_no_locks_need_freeing(void **state)
 {
     struct shelf *shelf = shelf_new();
     struct found found;
@@ -160,7 +160,7 @@ static void while_another_program_writes_a_store_is_opened_if_nothing_is_to_be_f
     shelf_free(shelf);
 }
 
-static void locks_that_cannot_be_freed_are_told_once_with_why(void **state)
+static void locks_that_cannot_be_freed_are_reported_once(void **state)
 {
     struct shelf *shelf = shelf_new();
     sqlite3 *other;
@@ -189,10 +189,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_writer_is_refused_with_the_number_of_the_first),
         cmocka_unit_test(a_reader_beside_the_writer_sees_what_is_committed_and_changes_nothing),
-        cmocka_unit_test(what_a_killed_writer_left_is_read_and_then_written),
-        cmocka_unit_test(a_file_that_is_taken_away_gets_no_more_acknowledgements),
-        cmocka_unit_test(while_another_program_writes_a_store_is_opened_if_nothing_is_to_be_freed),
-        cmocka_unit_test(locks_that_cannot_be_freed_are_told_once_with_why),
+        cmocka_unit_test(files_of_a_killed_writer_can_be_read_and_written),
+        cmocka_unit_test(moved_store_file_gets_no_more_commits),
+        cmocka_unit_test(store_opens_beside_a_writer_if_no_locks_need_freeing),
+        cmocka_unit_test(locks_that_cannot_be_freed_are_reported_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

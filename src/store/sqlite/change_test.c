@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* change_test.c - whatever SQLite lacks, a change is done or it is not. */
+/* change_test.c - any failure of SQLite leaves a change complete or undone. */
 /* test: sanitized */
 #include "store/jobs.h"
-#include "store/sqlite/deed_test.h"
+#include "store/sqlite/operation_test.h"
 
-static int do_compact(struct shelf *shelf, struct det_buffer *said)
+static int do_compact(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
 
-    (void)said;
+    (void)printed;
     return store->ops->compact(store, &shelf->error);
 }
 
-static int do_new(struct shelf *shelf, struct det_buffer *said)
+static int do_new(struct shelf *shelf, struct det_buffer *printed)
 {
     struct pad pad = shelf->pad;
     int r;
 
-    (void)said;
+    (void)printed;
     pad.instance = NULL;
     pad.head = (struct det_store_head){ .visit = 1, .started_at = 7, .last_transition_at = 7 };
     begin(&pad);
@@ -32,8 +32,8 @@ static int do_new(struct shelf *shelf, struct det_buffer *said)
     return r;
 }
 
-/* An event that takes, sets, updates and buries whatever there is. */
-static int do_send(struct shelf *shelf, struct det_buffer *said)
+/* An event that takes, sets, updates and buries all kinds of rows. */
+static int do_send(struct shelf *shelf, struct det_buffer *printed)
 {
     struct pad *pad = &shelf->pad;
     struct det_store_head head = pad->head;
@@ -52,7 +52,7 @@ static int do_send(struct shelf *shelf, struct det_buffer *said)
     struct det_store_deferred_change deferred = { DET_STORE_TAKE, { .sequence = 2 } };
     int r;
 
-    (void)said;
+    (void)printed;
     effects[2].effect.is_dead = true;
     begin(pad);
     add_event(pad, BARE);
@@ -73,33 +73,33 @@ static int do_send(struct shelf *shelf, struct det_buffer *said)
     return r;
 }
 
-static int do_lease(struct shelf *shelf, struct det_buffer *said)
+static int do_lease(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
     struct det_store_lease lease;
 
-    (void)said;
+    (void)printed;
     return store->ops->lease(
         store, &(struct det_store_lease_change){ DET_LEASE_ACQUIRE, "new", "me", 0, SPAN }, &lease);
 }
 
-static int do_lock(struct shelf *shelf, struct det_buffer *said)
+static int do_lock(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
     struct det_store_lease lease;
 
-    (void)said;
+    (void)printed;
     return store->ops->lock(
         store, shelf->machine,
         &(struct det_store_lease_change){ DET_LEASE_ACQUIRE, "p", "me", 0, SPAN }, &lease);
 }
 
-static int do_prune(struct shelf *shelf, struct det_buffer *said)
+static int do_prune(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
     uint64_t gone;
 
-    (void)said;
+    (void)printed;
     return store->ops->prune(store, shelf->pad.instance, 3, INT64_MAX, &gone);
 }
 
@@ -114,69 +114,69 @@ static int derive_p(
     return 0;
 }
 
-static int do_repair(struct shelf *shelf, struct det_buffer *said)
+static int do_repair(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
 
-    (void)said;
+    (void)printed;
     return store->ops->repair(store, shelf->machine, "p", derive_p, &shelf->pad);
 }
 
-static int do_put(struct shelf *shelf, struct det_buffer *said)
+static int do_put(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
     struct det_job_put job = { "q", "new", "work", "body", 4, 0 };
     struct det_job_place place;
 
-    (void)said;
+    (void)printed;
     return det_jobs_put(store, &job, &place);
 }
 
-static int do_claim(struct shelf *shelf, struct det_buffer *said)
+static int do_claim(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
     struct det_job_claim claim = { "q", 4, SPAN };
     det_time next;
 
-    return det_jobs_claim(store, &claim, say_job, said, &next);
+    return det_jobs_claim(store, &claim, print_job, printed, &next);
 }
 
-static int do_renew(struct shelf *shelf, struct det_buffer *said)
+static int do_renew(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
 
-    (void)said;
+    (void)printed;
     return det_jobs_renew(store, "q", 1, 1, 2 * SPAN);
 }
 
-static int do_end(struct shelf *shelf, struct det_buffer *said)
+static int do_end(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
 
-    (void)said;
+    (void)printed;
     return det_jobs_end(
         store, "q", &(struct det_job_end){ .key = 1, .token = 1, .state = DET_JOB_DONE });
 }
 
-static int do_cancel(struct shelf *shelf, struct det_buffer *said)
+static int do_cancel(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
 
-    (void)said;
+    (void)printed;
     return store->ops->jobs->change(
         store, &(struct det_job_change){ DET_JOB_CANCEL, "q", "j2", "enough" });
 }
 
-static int do_forget(struct shelf *shelf, struct det_buffer *said)
+static int do_forget(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
     uint64_t gone;
 
-    (void)said;
+    (void)printed;
     return store->ops->jobs->forget(store, INT64_MAX, &gone);
 }
 
-static int do_restore(struct shelf *shelf, struct det_buffer *said)
+static int do_restore(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
     struct det_job_row row = { .queue = "q",
@@ -189,20 +189,20 @@ static int do_restore(struct shelf *shelf, struct det_buffer *said)
                                .reason = "" };
     bool is_new;
 
-    (void)said;
+    (void)printed;
     return store->ops->jobs->restore(store, &row, &is_new);
 }
 
-static int do_fire(struct shelf *shelf, struct det_buffer *said)
+static int do_fire(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
     struct det_job_put job = { "q", "fired", "work", "", 0, 0 };
 
-    (void)said;
+    (void)printed;
     return store->ops->jobs->fire(store, &(struct det_job_firing){ "nightly", 1, 200, 100, &job });
 }
 
-static const struct deed deeds[] = {
+static const struct action deeds[] = {
     { "compact", do_compact, NULL, true, false },
     { "new", do_new, NULL, true, false },
     { "send", do_send, NULL, true, false },
@@ -221,13 +221,13 @@ static const struct deed deeds[] = {
     { "fire", do_fire, NULL, true, false },
 };
 
-static void whatever_sqlite_lacks_a_change_is_done_or_not(void **state)
+static void sqlite_faults_leave_each_change_atomic(void **state)
 {
     (void)state;
     try_each(deeds, sizeof deeds / sizeof deeds[0]);
 }
 
-/* A trigger of somebody else stands for what cannot be foreseen. Whether it was in the way. */
+/* A foreign trigger stands for any unforeseen failure. Returns true if it was hit. */
 static bool refuse(struct trial *trial, const char *verb, const char *table, const char *how)
 {
     struct shelf *shelf = &trial->shelf;
@@ -239,21 +239,21 @@ static bool refuse(struct trial *trial, const char *verb, const char *table, con
         text, sizeof text, "CREATE TRIGGER bad BEFORE %s ON %s BEGIN SELECT raise(%s, 'no'); END",
         verb, table, how);
     shelf_exec(shelf, text);
-    r = trial->deed->run(shelf, &trial->said);
+    r = trial->action->run(shelf, &trial->printed);
     dump(shelf, false, &trial->rows);
     if (r < 0 && !is_same(&trial->rows, &trial->rows_before))
-        fail_msg("%s: %s: %s, and it happened", trial->deed->name, text, det_error_text(r));
+        fail_msg("%s: %s: %s, and it happened", trial->action->name, text, det_error_text(r));
     shelf_exec(shelf, "DROP TRIGGER bad");
-    if (r < 0 && trial->deed->run(shelf, &trial->said) != 0)
-        fail_msg("%s: %s: it does not go on", trial->deed->name, text);
+    if (r < 0 && trial->action->run(shelf, &trial->printed) != 0)
+        fail_msg("%s: %s: it does not go on", trial->action->name, text);
     shelf_close(shelf);
     dump(shelf, true, &trial->counts);
     if (!is_same(&trial->counts, &trial->counts_after))
-        fail_msg("%s: %s: only some of it is there", trial->deed->name, text);
+        fail_msg("%s: %s: only some of it is there", trial->action->name, text);
     return r < 0;
 }
 
-static void whichever_row_is_refused_the_change_is_not_done_and_can_be_done_later(void **state)
+static void change_with_a_refused_row_fails_and_can_be_repeated(void **state)
 {
     static const char *const verbs[] = { "INSERT", "UPDATE", "DELETE" };
     static const char *const tables[] = { "instances", "events", "starts",   "snapshots",
@@ -265,7 +265,7 @@ static void whichever_row_is_refused_the_change_is_not_done_and_can_be_done_late
     (void)state;
     trial_init(&trial);
     for (size_t i = 0; i < sizeof deeds / sizeof deeds[0]; i++) {
-        trial.deed = &deeds[i];
+        trial.action = &deeds[i];
         find_truth(&trial);
         for (size_t k = 0; k < 3 * sizeof tables / sizeof tables[0]; k++) {
             if (!refuse(&trial, verbs[k % 3], tables[k / 3], "ABORT"))
@@ -325,7 +325,7 @@ static void make_commit(struct many *many, unsigned i, const struct pad *pad)
                                                   .event_count = 1 };
 }
 
-/* COUNT new instances, each with an event; says how many of them are acknowledged. */
+/* Starts COUNT instances, each with an event; returns the number of acknowledged ones. */
 static int send_many(struct shelf *shelf, const char *prefix, int64_t *ret_good)
 {
     struct many *many = calloc(1, sizeof *many);
@@ -373,7 +373,7 @@ static void check_many(struct trial *trial, int r, int64_t good)
     shelf_close(shelf);
 }
 
-/* Whether something failed. Warm: its statements are prepared by now. */
+/* Returns true if a request failed. Warm: the statements are already prepared. */
 static bool try_many(struct trial *trial)
 {
     struct shelf *shelf = &trial->shelf;
@@ -394,14 +394,14 @@ static bool try_many(struct trial *trial)
     return has_failed;
 }
 
-static void whatever_sqlite_lacks_what_is_acknowledged_of_a_batch_is_there(void **state)
+static void sqlite_faults_lose_no_acknowledged_batch_commit(void **state)
 {
-    static const struct deed many = { "send many", NULL, NULL, true, false };
+    static const struct action many = { "send many", NULL, NULL, true, false };
     struct trial trial;
 
     (void)state;
     trial_init(&trial);
-    trial.deed = &many;
+    trial.action = &many;
     for (int i = 0; i < 2 * LACK_COUNT; i++) {
         trial.lack = (enum lack)(i / 2);
         trial.is_warm = i % 2;
@@ -417,9 +417,9 @@ static void whatever_sqlite_lacks_what_is_acknowledged_of_a_batch_is_there(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whatever_sqlite_lacks_a_change_is_done_or_not),
-        cmocka_unit_test(whichever_row_is_refused_the_change_is_not_done_and_can_be_done_later),
-        cmocka_unit_test(whatever_sqlite_lacks_what_is_acknowledged_of_a_batch_is_there),
+        cmocka_unit_test(sqlite_faults_leave_each_change_atomic),
+        cmocka_unit_test(change_with_a_refused_row_fails_and_can_be_repeated),
+        cmocka_unit_test(sqlite_faults_lose_no_acknowledged_batch_commit),
     };
 
     make_scarce();

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* changes.c - timers, effects, deferred events and the event id of a commit: checked first,
- * then encoded, then applied. */
+/* changes.c - timers, effects, deferred events and the event id of a commit: checked first, then
+ * encoded, then applied. */
 #include "base/assert.h"
 #include "os/os.h"
 #include "store/sqlite/sqlite.h"
 
-/* The column of ANSWER_FIND that tells whether it matches its checksum. */
-#define ANSWER_WHOLE 6
+/* The column of ANSWER_FIND that says whether the row matches its checksum. */
+#define ANSWER_COMPLETE 6
 
-/* Whether a statement that looks for one row finds it: 1, 0 or an error. What it finds must match
- * its checksum, which `column` tells. */
+/* Returns 1 if a statement finds its row, 0 if not, or an error. `column` says that the row matches
+ * its checksum. */
 static int finds_row(struct sqlite_call *call, int column)
 {
     int r;
@@ -61,13 +61,13 @@ static int check_answer(const struct sqlite_write *write)
     det_sqlite_call(&write->store->writer, STATEMENT_ANSWER_FIND, &call);
     det_sqlite_number(&call, write->instance->key);
     det_sqlite_text(&call, write->commit->event_id);
-    r = finds_row(&call, ANSWER_WHOLE);
+    r = finds_row(&call, ANSWER_COMPLETE);
     return r > 0 ? DET_ERR_EXISTS : r;
 }
 
-/* What is there of a timer. */
+/* The existing row of a timer. */
 struct timer_found {
-    bool is_there, is_whole;
+    bool is_there, is_complete;
     uint64_t visit;
     det_time due, next, dead_at;
 };
@@ -86,18 +86,18 @@ static int find_timer(
         ret->due = det_sqlite_get_number(&call, 1);
         ret->next = det_sqlite_get_number(&call, 2);
         ret->dead_at = det_sqlite_get_number(&call, 3);
-        ret->is_whole = det_sqlite_get_number(&call, 4) == 1;
+        ret->is_complete = det_sqlite_get_number(&call, 4) == 1;
     }
     det_sqlite_end(&call);
     return r < 0 ? r : 0;
 }
 
-/* One that is taken or updated. */
-static int judge_timer(
+/* Checks a timer that is taken or updated. */
+static int validate_timer(
     const struct sqlite_write *write, const struct det_store_timer_change *change,
     const struct timer_found *found)
 {
-    if (found->is_there && !found->is_whole)
+    if (found->is_there && !found->is_complete)
         return DET_ERR_CORRUPT;
     if (!found->is_there || found->visit != change->timer.visit || found->due != change->timer.due)
         return DET_ERR_NOT_FOUND;
@@ -108,7 +108,7 @@ static int judge_timer(
     return found->next > write->now ? DET_ERR_EARLY : 0;
 }
 
-/* The last of the changes before this one that is about the same timer; NULL: none. */
+/* The latest earlier change of the same timer; NULL: none. */
 static const struct det_store_timer_change *earlier_timer(
     const struct det_store_commit *commit, size_t index)
 {
@@ -124,13 +124,13 @@ static int check_timer(const struct sqlite_write *write, size_t index, int64_t *
     const struct det_store_timer_change *change = &write->commit->timers[index];
     const struct det_store_timer_change *earlier = earlier_timer(write->commit, index);
     struct timer_found found = { 0 };
-    bool is_judged = change->kind == DET_STORE_TAKE || change->kind == DET_STORE_UPDATE;
+    bool is_validated = change->kind == DET_STORE_TAKE || change->kind == DET_STORE_UPDATE;
     int r = 0;
 
-    if (!write->commit->is_new && (!earlier || is_judged))
+    if (!write->commit->is_new && (!earlier || is_validated))
         r = find_timer(write, &change->timer, &found);
-    if (r == 0 && is_judged)
-        r = judge_timer(write, change, &found);
+    if (r == 0 && is_validated)
+        r = validate_timer(write, change, &found);
     if (earlier && earlier->kind != DET_STORE_UPDATE)
         found.is_there = earlier->kind == DET_STORE_SET;
     if (change->kind == DET_STORE_SET)
@@ -140,7 +140,7 @@ static int check_timer(const struct sqlite_write *write, size_t index, int64_t *
     return r;
 }
 
-/* 1: it is there, dead or alive. */
+/* 1: the effect exists, dead or alive. */
 static int find_effect(const struct sqlite_write *write, const struct det_store_effect *row)
 {
     struct sqlite_call call;
@@ -176,7 +176,7 @@ static int check_effect(const struct sqlite_write *write, size_t index, int64_t 
     if (change->kind == DET_STORE_SET) {
         if (det_row_may_be_dead(write->commit, &change->effect))
             r = find_effect(write, &change->effect);
-        /* What is damaged is replaced. */
+        /* A damaged row is replaced. */
         if (r == DET_ERR_CORRUPT)
             r = 1;
         *owned += r == 0 && !was_set(write->commit, index);
@@ -232,6 +232,7 @@ int det_sqlite_own(struct sqlite_store *store, int64_t key, int64_t owned)
 {
     struct sqlite_call call;
 
+    sqlite_assert_writing(store);
     if (owned == 0)
         return 0;
     det_sqlite_call(&store->writer, STATEMENT_INSTANCE_OWNED, &call);
@@ -315,7 +316,7 @@ static int run_on_effect(
     return det_sqlite_run(&call);
 }
 
-/* A statement that gives the row its attempts, and a last parameter if it has one. */
+/* A statement that stores attempts, and takes one more parameter if needed. */
 static void call_attempts(
     const struct sqlite_write *write, enum sqlite_statement statement,
     const struct det_store_effect *row, struct sqlite_call *call)
@@ -327,7 +328,7 @@ static void call_attempts(
     det_sqlite_text(call, row->reason);
 }
 
-/* How many rows were changed by the last statement. */
+/* Checks the number of rows changed by the last statement. */
 static int check_changed(const struct sqlite_write *write)
 {
     return sqlite3_changes(write->store->writer.database);
@@ -338,6 +339,7 @@ static int bury_effects(const struct sqlite_write *write, const struct det_store
     struct sqlite_call call;
     int r;
 
+    det_assert(row->is_dead);
     call_attempts(write, STATEMENT_DEAD_SET, row, &call);
     det_sqlite_number(&call, write->now);
     r = det_sqlite_run(&call);
@@ -350,7 +352,7 @@ static int bury_effects(const struct sqlite_write *write, const struct det_store
     r = run_on_effect(write, STATEMENT_OUTBOX_TAKE, row);
     if (r < 0)
         return r;
-    /* No more dead ones than the limit: the oldest are forgotten. */
+    /* Limits the number of dead effects: the oldest are deleted. */
     det_sqlite_call(&write->store->writer, STATEMENT_DEAD_BURY, &call);
     det_sqlite_number(&call, write->instance->key);
     det_sqlite_number(&call, DET_DEAD_MAX);
@@ -384,7 +386,7 @@ static int insert_effect(const struct sqlite_write *write, const struct det_stor
     return det_sqlite_run(&call);
 }
 
-/* A dead one dies at once. */
+/* An effect that is set dead is buried at once. */
 static int set_effect(const struct sqlite_write *write, const struct det_store_effect *row)
 {
     int r;
@@ -459,7 +461,7 @@ static int apply_answer(const struct sqlite_write *write)
     det_sqlite_call(&write->store->writer, STATEMENT_ANSWER_SET, &call);
     det_sqlite_number(&call, write->instance->key);
     det_sqlite_text(&call, commit->event_id);
-    det_sqlite_text(&call, det_row_outcome_name(commit->answer.outcome));
+    det_sqlite_text(&call, det_outcome_name(commit->answer.outcome));
     det_sqlite_text(&call, commit->machine->states[commit->answer.state].name);
     det_sqlite_number(&call, (int64_t)commit->answer.sequence);
     det_sqlite_number(&call, (int64_t)commit->answer.visit);
@@ -474,6 +476,7 @@ int det_sqlite_changes_apply(const struct sqlite_write *write)
     const struct det_store_commit *commit = write->commit;
     int r = 0;
 
+    sqlite_assert_writing(write->store);
     for (size_t i = 0; r == 0 && i < commit->timer_count; i++)
         r = apply_timer(write, &commit->timers[i]);
     for (size_t i = 0; r == 0 && i < commit->effect_count; i++)

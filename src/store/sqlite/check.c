@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* check.c - verifies a store: the file, every checksum, the chain of every instance, and that every
- * row belongs to an instance. All of it in one transaction, so that writers are not disturbed. */
+ * row belongs to an instance. It uses one reading transaction, which does not block writers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +15,15 @@ struct checking {
     struct sqlite_connection *reader;
     int (*visit)(void *context, const struct det_store_finding *row);
     void *context;
-    int64_t chained; /* events that a chain leads to */
+    int64_t chained; /* events reached through chains */
 };
 
-/* An instance that is looked at. */
+/* The instance under check. */
 struct subject {
     const struct sqlite_head *row;
     int64_t last_event;
-    struct det_chain_hash start; /* of its start, as far as that is recorded */
-    bool has_snapshot;           /* a good one */
+    struct det_chain_hash start; /* of its start, if recorded */
+    bool has_snapshot;           /* a valid one */
     uint64_t snapshot_sequence;
     struct det_chain_hash snapshot_hash;
 };
@@ -40,14 +40,14 @@ static int report_finding(
                                      .text = text });
 }
 
-/* What is too damaged to be read is a finding, and the rest is looked at. */
+/* Damage that prevents reading is a finding, and the check continues. */
 static int excuse_damage(
     const struct checking *checking, const struct subject *subject, int r, const char *text)
 {
     return r == DET_ERR_CORRUPT ? report_finding(checking, subject, 0, text) : r;
 }
 
-int det_sqlite_complaint(const char *text)
+int det_sqlite_finding(const char *text)
 {
     static const char before[] = "error code=";
     const char *code = strstr(text, before);
@@ -60,7 +60,7 @@ static int check_line(const struct checking *checking, const char *text)
 {
     int r;
 
-    r = det_sqlite_complaint(text);
+    r = det_sqlite_finding(text);
     if (r < 0)
         return r;
     return strcmp(text, "ok") == 0 ? 0 : report_finding(checking, NULL, 0, text);
@@ -86,7 +86,7 @@ static bool hashes_equal(const struct det_chain_hash *a, const struct det_chain_
     return memcmp(a, b, sizeof *a) == 0;
 }
 
-/* Whether it is the one that the first event stands on is seen there. */
+/* The first event shows whether this start is its predecessor. */
 static int read_start(const struct checking *checking, struct subject *subject)
 {
     const struct det_chain_head *head = &subject->row->head;
@@ -138,8 +138,8 @@ static int check_snapshot(const struct checking *checking, struct subject *subje
     return text ? report_finding(checking, subject, 0, text) : r;
 }
 
-/* The hash before the first event that is kept, which has the number `sequence`. False: it is not
- * known, because events behind the snapshot were deleted as well, or less than it allows. */
+/* The hash before the first kept event, whose number is `sequence`. False: unknown, because more,
+ * or fewer, events were deleted than the snapshot covers. */
 static bool hash_before(
     const struct subject *subject, uint64_t sequence, struct det_chain_hash *ret)
 {
@@ -152,17 +152,17 @@ static bool hash_before(
     return true;
 }
 
-/* What is wrong where the chain ends, in front of `sequence`; NULL: nothing. */
+/* The problem at the beginning of the chain, before `sequence`; NULL: none. */
 static const char *check_beginning(const struct subject *subject, uint64_t sequence)
 {
     if (sequence == 1)
         return NULL;
     if (!subject->has_snapshot || subject->snapshot_sequence < sequence - 1)
-        return "older events are missing, and no snapshot stands for them";
+        return "older events are missing, and no snapshot covers them";
     return NULL;
 }
 
-/* The event's own hash, from what stands before it. */
+/* Computes the event's hash from its predecessor. */
 static const char *check_event(
     const struct subject *subject, const struct sqlite_event *event,
     const struct det_chain_hash *before)
@@ -175,11 +175,11 @@ static const char *check_event(
     hash = det_chain_next(before, &content);
     if (hashes_equal(&hash, &event->hash))
         return NULL;
-    return content.sequence == 1 ? "the event does not match its hash, or not the start before it"
+    return content.sequence == 1 ? "the event does not match its hash or the start of the instance"
                                  : "the event does not match its hash";
 }
 
-/* The hash of the event at a position, for the one behind it. */
+/* The hash of the event at a position, for its successor. */
 static int read_hash(
     const struct checking *checking, const struct subject *subject, int64_t position,
     struct det_chain_hash *ret)
@@ -199,7 +199,7 @@ static int read_hash(
     return r;
 }
 
-/* One event of the walk. `ret_position` is where it goes on; 0: it has ended. */
+/* Checks one event of the walk. `ret_position` is the next position; 0: the end. */
 static int check_link(
     struct checking *checking, const struct subject *subject, int64_t position, uint64_t sequence,
     int64_t *ret_position)
@@ -216,7 +216,7 @@ static int check_link(
     if (r == DET_ERR_CORRUPT)
         text = "the event is missing or cannot be read, and so are those before it";
     else if (r == 0 && event.event.sequence != sequence)
-        text = "another event is in the place of this one";
+        text = "another event is at the position of this one";
     if (r < 0 || text) {
         det_sqlite_end(&call);
         return text ? report_finding(checking, subject, sequence, text) : r;
@@ -224,7 +224,7 @@ static int check_link(
     checking->chained++;
     if (sequence == subject->row->head.sequence &&
         !hashes_equal(&event.hash, &subject->row->head.hash))
-        text = "the head does not stand on its last event";
+        text = "the head does not match its last event";
     if (event.previous) {
         r = read_hash(checking, subject, event.previous, &before);
         is_known = r == 0;
@@ -255,7 +255,7 @@ static int check_chain(struct checking *checking, const struct subject *subject)
         if (!text && hash_before(subject, sequence + 1, &before) &&
             !hashes_equal(&before, &head->hash))
             text = sequence ? "the head does not match its hash"
-                            : "the head does not match its hash, or not the start";
+                            : "the head does not match its hash or the start";
         return text ? report_finding(checking, subject, 0, text) : 0;
     }
     while (r == 0 && position)
@@ -276,7 +276,7 @@ static int check_instance(struct checking *checking, struct subject *subject)
     return r != 0 ? r : check_chain(checking, subject);
 }
 
-/* The first instance behind `*key`: 1, or 0 when there is none. */
+/* The first instance after `*key`: 1, or 0: none. */
 static int check_next(struct checking *checking, int64_t *key)
 {
     struct sqlite_call call;
@@ -293,7 +293,8 @@ static int check_next(struct checking *checking, int64_t *key)
         subject.last_event = det_sqlite_get_number(&call, 15);
         if (r == 0)
             r = excuse_damage(
-                checking, &subject, check_instance(checking, &subject), "not all can be read");
+                checking, &subject, check_instance(checking, &subject),
+                "not all of the instance can be read");
         else
             r = excuse_damage(checking, &subject, r, "the head cannot be read");
         r = r == 0 ? 1 : r;
@@ -302,7 +303,7 @@ static int check_next(struct checking *checking, int64_t *key)
     return r;
 }
 
-/* What cannot be counted is reported where it is read. */
+/* Counting errors are reported where the rows are read. */
 static int count_rows(
     const struct checking *checking, enum sqlite_statement statement, int64_t *ret)
 {
@@ -358,9 +359,9 @@ static int check_orphans(const struct checking *checking)
     return r;
 }
 
-/* Rows that a statement finds. `what` is the kind of row that does not match its checksum; NULL:
- * `text` says what is wrong. */
-static int tell_rows(
+/* Reports the rows of a statement. `what` is the kind of rows that do not match their checksums;
+ * NULL: `text` is the problem. */
+static int report_rows(
     const struct checking *checking, enum sqlite_statement statement, const char *what,
     const char *text)
 {
@@ -387,7 +388,7 @@ static int tell_rows(
     return excuse_damage(checking, NULL, r, "not all rows can be read");
 }
 
-/* Every row that has a checksum of its own, and that none is missing. */
+/* Checks all rows with their own checksum, and that none is missing. */
 static int check_rows(const struct checking *checking)
 {
     static const struct {
@@ -420,11 +421,11 @@ static int check_rows(const struct checking *checking)
     int r = 0;
 
     for (size_t i = 0; r == 0 && i < sizeof tables / sizeof tables[0]; i++)
-        r = tell_rows(checking, tables[i].statement, tables[i].what, tables[i].text);
+        r = report_rows(checking, tables[i].statement, tables[i].what, tables[i].text);
     return r;
 }
 
-/* Whether it has lost what was acknowledged. The mark is read before anything else is. */
+/* Checks that acknowledged commits exist. The mark is read before everything else. */
 static int check_mark(
     const struct sqlite_store *store, const struct checking *checking,
     const struct sqlite_mark *mark)
@@ -436,13 +437,14 @@ static int check_mark(
     r = det_sqlite_ask_number(checking->reader, STATEMENT_EVENT_LAST, &position);
     if (r < 0)
         return excuse_damage(checking, NULL, r, "the last position cannot be read");
-    /* A writer may have checkpointed the log of the mark meanwhile, and begun another. */
+    /* A writer may have checkpointed the log of the mark meanwhile, and started another. */
     if (det_sqlite_mark_lost(mark, checking->reader->database, position) == 0 ||
         (det_sqlite_mark_find(store, &now) && now.generation != mark->generation))
         return 0;
     return report_finding(
         checking, NULL, 0,
-        "it has lost what it had acknowledged: its log is damaged or gone, or an older copy is in "
+        "the store has lost acknowledged commits: the log is damaged or missing, or an older copy "
+        "is in "
         "its place");
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* checksum.c - the SQL function row_checksum(): CRC-32C over its arguments, as
- * docs/formats/sql_schema.md defines it. So each statement that writes a row also writes its
- * checksum, whether the values are parameters or come from another row. */
+/* checksum.c - the SQL function row_checksum(): CRC-32C over its arguments, as specified in
+ * docs/formats/sql_schema.md. Each statement that writes a row thus also writes its checksum,
+ * whether the values are parameters or come from another row. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -27,7 +27,7 @@ static uint32_t add_bytes(uint32_t sum, unsigned char kind, const void *bytes, i
     return size > 0 && bytes ? det_crc32c(sum, bytes, (size_t)size) : sum;
 }
 
-/* A number with a fraction is none of ours: whatever it was made of, it is not what was written. */
+/* A number with a fraction is damage, since no value of ours has one. */
 static uint32_t add_value(uint32_t sum, sqlite3_value *value)
 {
     unsigned char number[9] = { IS_NULL };

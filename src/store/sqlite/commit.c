@@ -3,8 +3,8 @@
 
 /* commit.c - writes one commit in the transaction of its batch: conditions, values, rows.
  *
- * A plain event is one UPDATE and one INSERT. The UPDATE checks sequence and fence by itself; only
- * when it changes nothing is the row read to find out why. */
+ * A plain event is one UPDATE and one INSERT. The UPDATE itself checks sequence and fence; the row
+ * is read for the reason only if it changes nothing. */
 #include <string.h>
 
 #include "base/assert.h"
@@ -69,6 +69,7 @@ int det_sqlite_instance_refresh(struct sqlite_store *store, struct sqlite_instan
     struct sqlite_call call;
     int r;
 
+    det_assert(instance->key > 0);
     instance->is_stale = true;
     det_sqlite_call(&store->writer, STATEMENT_INSTANCE_REFRESH, &call);
     det_sqlite_number(&call, instance->key);
@@ -125,7 +126,9 @@ static struct det_chain_bytes span_at(const struct sqlite_scratch *scratch, size
 {
     struct span span;
 
+    det_assert((index + 1) * sizeof span <= scratch->spans.size);
     memcpy(&span, scratch->spans.data + index * sizeof span, sizeof span);
+    det_assert(span.offset + span.size <= scratch->bytes.size);
     if (span.is_null)
         return (struct det_chain_bytes){ 0 };
     return (struct det_chain_bytes){ scratch->bytes.data + span.offset, span.size };
@@ -137,7 +140,7 @@ struct det_chain_bytes det_sqlite_next_value(struct sqlite_scratch *scratch)
     return span_at(scratch, scratch->next_span++);
 }
 
-/* The data, if it changes; then the payloads of the events; then what the changes set. */
+/* The data, if it changes; then the payloads of the events; then the values of the changes. */
 static int encode_values(const struct sqlite_write *write)
 {
     struct sqlite_scratch *scratch = &write->store->scratch;
@@ -155,7 +158,7 @@ static int encode_values(const struct sqlite_write *write)
     return r < 0 ? r : det_sqlite_changes_encode(write);
 }
 
-/* The hash of each event, from the one before. */
+/* Computes the hash of each event from its predecessor. */
 static int make_chain(const struct sqlite_write *write, struct det_chain_hash *hash)
 {
     struct sqlite_scratch *scratch = &write->store->scratch;
@@ -198,13 +201,13 @@ static bool has_expected(const struct det_store_commit *commit)
     return commit->event_count || commit->is_snapshot;
 }
 
-/* The sequence that the row must have for the head to be written. */
+/* The sequence that the row must have for writing the head. */
 static uint64_t wanted_sequence(const struct det_store_commit *commit)
 {
     return has_expected(commit) ? commit->expected : commit->head->sequence;
 }
 
-/* Why nothing was changed: the lock, or the sequence. 0: neither. */
+/* Returns the reason why no row was changed: the lock, or the sequence. 0: neither. */
 static int ask_why(const struct sqlite_write *write, bool is_sequence_checked)
 {
     struct det_store_commit *commit = write->commit;
@@ -251,6 +254,7 @@ static int insert_head(
     if (sqlite3_changes(database) == 0)
         return DET_ERR_EXISTS;
     write->instance->key = sqlite3_last_insert_rowid(database);
+    det_assert(write->instance->key > 0);
     return 0;
 }
 
@@ -274,7 +278,7 @@ static int update_head(
     return r < 0 ? r : DET_ERR_CORRUPT;
 }
 
-/* It has a place in the log like an event, and its commit has no events. */
+/* A start has a place in the log like an event, and its commit has no events. */
 static int insert_start(const struct sqlite_write *write, const struct det_chain_start *start)
 {
     struct sqlite_call call;
@@ -305,7 +309,7 @@ static int insert_event(const struct sqlite_write *write, size_t index, int64_t 
         .from = machine->states[event->from].name,
         .to = machine->states[event->to].name,
         .event = det_row_event_name(machine, event->event),
-        .outcome = det_row_outcome_name(event->outcome),
+        .outcome = det_outcome_name(event->outcome),
         .event_id = event->event_id,
         .cause = event->cause,
         .choice = event->choice,
@@ -315,6 +319,7 @@ static int insert_event(const struct sqlite_write *write, size_t index, int64_t 
         .trace = event->trace,
     };
 
+    det_assert((index + 1) * DET_CHAIN_SIZE <= scratch->hashes.size);
     memcpy(row.hash.bytes, scratch->hashes.data + index * DET_CHAIN_SIZE, DET_CHAIN_SIZE);
     return det_sqlite_append(write->store, &row);
 }
@@ -342,7 +347,7 @@ static int insert_snapshot(const struct sqlite_write *write, const struct det_ch
     const char *history;
     int r;
 
-    /* The other values are written by now: their places may move. */
+    /* The other values are written already, so the buffer may move. */
     det_buffer_clear(bytes);
     r = det_row_history_write(commit->machine, commit->history, commit->history_count, bytes);
     if (r < 0)
@@ -387,7 +392,7 @@ int det_sqlite_instance_open(struct sqlite_store *store, struct det_store_commit
     return 0;
 }
 
-/* Whether what it knows of the row can be built on. */
+/* True if the cached row may be used. */
 static bool is_fresh(const struct sqlite_store *store, const struct sqlite_write *write)
 {
     const struct sqlite_instance *instance = write->instance;
@@ -412,12 +417,12 @@ static int check_commit(struct sqlite_write *write)
     r = det_sqlite_changes_check(write, &write->owned);
     if (r == 0)
         return 0;
-    /* A conflict, or a lock, is said before what follows from it. */
+    /* A conflict, or a lock, is reported before its consequences. */
     why = ask_why(write, has_expected(commit));
     return why < 0 ? why : r;
 }
 
-/* The head afterwards; its data is the handle's, already as it will be. */
+/* The head after the commit; its data is the handle's, which is already updated. */
 static struct det_chain_head head_of(
     const struct sqlite_write *write, const struct det_chain_hash *hash)
 {
@@ -431,7 +436,7 @@ static struct det_chain_head head_of(
     return head;
 }
 
-/* From here on the handle runs ahead of its row, until the transaction ends well. */
+/* From here on the handle is ahead of its row, until the transaction ends successfully. */
 static int advance_handle(const struct sqlite_write *write)
 {
     const struct det_store_commit *commit = write->commit;
@@ -480,6 +485,8 @@ int det_sqlite_write_commit(struct sqlite_write *write, bool *ret_dirty)
     struct det_chain_head head;
     int r;
 
+    det_assert(instance && !*ret_dirty);
+    det_assert(commit->is_new == (instance->key == 0));
     r = check_commit(write);
     if (r == 0)
         r = encode_values(write);
@@ -510,6 +517,8 @@ int det_sqlite_write_commit(struct sqlite_write *write, bool *ret_dirty)
         r = insert_snapshot(write, &head);
     if (r < 0)
         return r;
+    /* What was encoded is what was written. */
+    det_assert(store->scratch.next_span * sizeof(struct span) == store->scratch.spans.size);
     instance->hash = hash;
     if (commit->event_count) {
         instance->sequence = head.sequence;

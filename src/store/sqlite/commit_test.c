@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* commit_test.c - what is committed is there after the file was closed, all of it; and what
- * is refused left nothing. */
+/* commit_test.c - committed rows are complete after the file was closed; refused commits change
+ * nothing. */
 #include "store/sqlite/sqlite_test.h"
 
 static struct det_store_timer_change timer(
@@ -54,7 +54,7 @@ static void an_instance_is_found_again_in_the_file(void **state)
     shelf_free(shelf);
 }
 
-static void every_event_comes_back_with_what_it_carried(void **state)
+static void events_round_trip_with_all_their_fields(void **state)
 {
     struct shelf *shelf = shelf_new();
     struct pad *pad = &shelf->pad;
@@ -130,7 +130,7 @@ static void more_events_than_a_chunk_are_shown_in_order(void **state)
     shelf_free(shelf);
 }
 
-static void a_stop_by_hand_is_an_event_without_a_name(void **state)
+static void manual_stop_is_stored_as_an_event_without_a_name(void **state)
 {
     struct shelf *shelf = shelf_new();
     struct pad *pad = &shelf->pad;
@@ -183,8 +183,8 @@ static void a_commit_from_another_sequence_is_a_conflict(void **state)
     shelf_free(shelf);
 }
 
-/* Two handles of one instance: what one did, the other finds out before it counts. */
-static void a_handle_that_was_left_behind_catches_up(void **state)
+/* Two handles of one instance: a stale handle is refreshed before it is used. */
+static void stale_instance_handle_catches_up(void **state)
 {
     struct shelf *shelf = shelf_new();
     struct pad *pad = &shelf->pad;
@@ -276,7 +276,7 @@ static void timers_are_set_replaced_cleared_and_taken_when_due(void **state)
     shelf_free(shelf);
 }
 
-static void effects_live_die_and_come_to_life_again(void **state)
+static void effects_are_stored_die_and_are_revived(void **state)
 {
     struct shelf *shelf = shelf_new();
     struct pad *pad = &shelf->pad;
@@ -428,9 +428,9 @@ static void in_one_call_each_commit_has_its_own_result(void **state)
     shelf_free(shelf);
 }
 
-/* A trigger of somebody else stands for what cannot be foreseen: the one commit fails half way, and
- * the others of its batch do not notice. */
-static void a_commit_that_fails_half_way_is_left_out_of_its_batch(void **state)
+/* A foreign trigger stands for any unforeseen failure: one commit fails half way, and the others of
+ * its batch succeed. */
+static void commit_that_fails_midway_is_rolled_back_alone(void **state)
 {
     struct shelf *shelf = shelf_new();
     struct pad *pad = &shelf->pad;
@@ -477,19 +477,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_instance_is_found_again_in_the_file),
-        cmocka_unit_test(every_event_comes_back_with_what_it_carried),
+        cmocka_unit_test(events_round_trip_with_all_their_fields),
         cmocka_unit_test(more_events_than_a_chunk_are_shown_in_order),
-        cmocka_unit_test(a_stop_by_hand_is_an_event_without_a_name),
+        cmocka_unit_test(manual_stop_is_stored_as_an_event_without_a_name),
         cmocka_unit_test(a_second_of_the_same_id_is_refused),
         cmocka_unit_test(a_commit_from_another_sequence_is_a_conflict),
-        cmocka_unit_test(a_handle_that_was_left_behind_catches_up),
+        cmocka_unit_test(stale_instance_handle_catches_up),
         cmocka_unit_test(an_event_id_is_remembered_with_its_answer_and_taken_once),
         cmocka_unit_test(timers_are_set_replaced_cleared_and_taken_when_due),
-        cmocka_unit_test(effects_live_die_and_come_to_life_again),
+        cmocka_unit_test(effects_are_stored_die_and_are_revived),
         cmocka_unit_test(no_more_dead_effects_are_kept_than_the_limit),
         cmocka_unit_test(deferred_events_wait_in_order_and_are_taken_once),
         cmocka_unit_test(in_one_call_each_commit_has_its_own_result),
-        cmocka_unit_test(a_commit_that_fails_half_way_is_left_out_of_its_batch),
+        cmocka_unit_test(commit_that_fails_midway_is_rolled_back_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* connection.c - connections to the file and the use of their statements. */
+/* connection.c - connections to the file, and the use of their statements. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "os/os.h"
 #include "store/sqlite/sqlite.h"
 
-/* How long another process may keep us waiting: it is opening, closing or recovering the file. */
+/* Longest wait for another process that opens, closes or recovers the file. */
 #define BUSY_MS 5000
 
 static const char *const statement_texts[STATEMENT_COUNT] = {
@@ -73,7 +73,7 @@ const char *det_sqlite_remedy(int r)
     case DET_ERR_NO_SPACE:
         return "make space on the disk, or raise the limit on the size of files, then try again";
     case DET_ERR_READ_ONLY:
-        return "change who may write there, or open it for reading only";
+        return "change its permissions, or open it for reading only";
     case DET_ERR_CORRUPT:
         return "take the newest backup; nothing was changed";
     case DET_ERR_FOREIGN:
@@ -83,7 +83,7 @@ const char *det_sqlite_remedy(int r)
     case DET_ERR_NO_MEMORY:
         return "nothing was changed";
     default:
-        return "look after the path, its folder, who may use them, and the disk";
+        return "check the path, its folder, their permissions, and the disk";
     }
 }
 
@@ -144,7 +144,7 @@ static int open_at(
                : code;
 }
 
-/* "file:orders.db?immutable=1", with what means something there as %25. */
+/* "file:orders.db?immutable=1", with special characters escaped as %25. */
 static void write_uri(const char *path, struct det_buffer *text)
 {
     det_buffer_append_text(text, path[0] == '/' ? "file://" : "file:");
@@ -157,7 +157,7 @@ static void write_uri(const char *path, struct det_buffer *text)
     det_buffer_append_text(text, "?immutable=1");
 }
 
-/* The file without a log. */
+/* Opens the file without its log. */
 static int open_alone(struct sqlite_store *store, int flags, struct sqlite_connection *connection)
 {
     struct det_buffer text;
@@ -173,14 +173,15 @@ static int open_alone(struct sqlite_store *store, int flags, struct sqlite_conne
     return code;
 }
 
-/* To read a file that has a log, SQLite makes files beside it, and this process may not. */
+/* To read a file with a log, SQLite creates files beside it; true if this process lacks the
+ * permission. */
 static bool is_shut_out(const struct sqlite_store *store, int code)
 {
     return ((code & 0xff) == SQLITE_READONLY || (code & 0xff) == SQLITE_CANTOPEN) &&
            !det_sqlite_folder_is_ours(store);
 }
 
-/* The file alone is all there is when nothing is in the log and nobody has it open. */
+/* The file alone is complete if its log is empty and no process has it open. */
 static int open_to_read(
     struct sqlite_store *store, int flags, struct sqlite_connection *connection,
     struct det_error *reterr)
@@ -195,7 +196,7 @@ static int open_to_read(
                 reterr, DET_ERR_READ_ONLY,
                 "%s: there are commits in %s-wal, and reading them needs permission to write to "
                 "the "
-                "folder; read the store as a user who has it",
+                "folder; read the store as a user with that permission",
                 store->path, store->path);
         if (!det_sqlite_is_there(store, "-shm"))
             code = open_alone(store, flags, connection);
@@ -224,6 +225,7 @@ int det_sqlite_connect(
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
     int r;
 
+    det_assert(!connection->database && (can_write || !can_create));
     connection->allocator = store->store.allocator;
     connection->store = &store->store;
     det_buffer_init(&connection->values, store->store.allocator);
@@ -242,12 +244,29 @@ void det_sqlite_disconnect(struct sqlite_connection *connection)
         (void)sqlite3_finalize(connection->statements[i]);
         connection->statements[i] = NULL;
     }
-    if (connection->database)
-        (void)sqlite3_close(connection->database);
+    if (connection->database) {
+        int code = sqlite3_close(connection->database);
+
+        /* Nothing of it is in use. */
+        det_assert(code == SQLITE_OK);
+    }
     connection->database = NULL;
     memset(connection->updated, 0, sizeof connection->updated);
     memset(connection->inserted, 0, sizeof connection->inserted);
     det_buffer_deinit(&connection->values);
+}
+
+/* Under the mutex: the free readers are distinct readers of the pool. */
+static void assert_readers(const struct sqlite_store *store)
+{
+    unsigned count = 0;
+
+    for (const struct sqlite_connection *free = store->free; DET_CHECKS && free;
+         free = free->next) {
+        det_assert(free >= store->readers && free < store->readers + store->reader_count);
+        count++;
+        det_assert(count <= store->reader_count);
+    }
 }
 
 int det_sqlite_reader(struct sqlite_store *store, struct sqlite_connection **ret)
@@ -259,13 +278,14 @@ int det_sqlite_reader(struct sqlite_store *store, struct sqlite_connection **ret
     det_mutex_lock(world, store->sql.mutex);
     while (!store->free && r == 0)
         r = det_condition_wait(world, store->given_back, store->sql.mutex, DET_NEVER);
+    assert_readers(store);
     reader = store->free;
     if (reader)
         store->free = reader->next;
     det_mutex_unlock(world, store->sql.mutex);
     if (!reader)
         return r;
-    /* Whoever had it last may have lacked the memory to end the transaction. */
+    /* The previous user may have lacked the memory to end the transaction. */
     r = det_sqlite_roll_back(reader);
     if (r == 0)
         r = det_sqlite_do(reader, STATEMENT_BEGIN_READ);
@@ -281,15 +301,17 @@ void det_sqlite_reader_end(struct sqlite_store *store, struct sqlite_connection 
 {
     struct det_world *world = store->store.world;
 
+    det_assert(reader >= store->readers && reader < store->readers + store->reader_count);
     (void)det_sqlite_roll_back(reader);
     det_mutex_lock(world, store->sql.mutex);
     reader->next = store->free;
     store->free = reader;
+    assert_readers(store);
     det_mutex_unlock(world, store->sql.mutex);
     det_condition_signal(world, store->given_back);
 }
 
-/* The first code that is not good stays. */
+/* Keeps the first error code. */
 static void note_code(struct sqlite_call *call, int code)
 {
     if (code == SQLITE_OK)
@@ -321,6 +343,9 @@ void det_sqlite_call(
 {
     sqlite3_stmt **kept = &connection->statements[statement];
 
+    det_check(connection->database && (size_t)statement < STATEMENT_COUNT);
+    /* A statement has one use at a time. */
+    det_check(!*kept || !sqlite3_stmt_busy(*kept));
     *call = (struct sqlite_call){ .connection = connection };
     if (!*kept)
         note_code(
@@ -331,17 +356,19 @@ void det_sqlite_call(
     find_kept(connection, statement, call);
 }
 
-/* The next parameter; false: there is no use in binding it. `ret`: what is kept of it, or NULL. */
+/* The next parameter; false: skip binding. `ret`: its cached binding, or NULL. */
 static inline bool next_bound(struct sqlite_call *call, struct sqlite_bound **ret)
 {
     int index = call->bound++;
 
     det_assert(!call->kept || index < call->kept_count);
+    det_check(!call->statement || index < sqlite3_bind_parameter_count(call->statement));
     *ret = call->kept ? &call->kept[index] : NULL;
     return call->code == SQLITE_OK;
 }
 
-/* The same, for what is kept by its kind and number; false also when it is that already. */
+/* Like next_bound(), for values cached by kind and number; false also if the value is bound
+ * already. */
 static inline bool must_bind(struct sqlite_call *call, enum sqlite_bound_kind kind, int64_t number)
 {
     struct sqlite_bound *kept;
@@ -415,6 +442,7 @@ int det_sqlite_step(struct sqlite_call *call)
 
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
+    det_check(call->statement);
     code = sqlite3_step(call->statement);
     if (code == SQLITE_ROW)
         return 1;
@@ -429,6 +457,7 @@ const char *det_sqlite_get_text(struct sqlite_call *call, int column, bool is_nu
 {
     const char *text = (const char *)sqlite3_column_text(call->statement, column);
 
+    det_check(column >= 0 && column < sqlite3_data_count(call->statement));
     if (text)
         return text;
     if (sqlite3_errcode(call->connection->database) == SQLITE_NOMEM)
@@ -438,6 +467,7 @@ const char *det_sqlite_get_text(struct sqlite_call *call, int column, bool is_nu
 
 int64_t det_sqlite_get_number(struct sqlite_call *call, int column)
 {
+    det_check(column >= 0 && column < sqlite3_data_count(call->statement));
     return sqlite3_column_int64(call->statement, column);
 }
 
@@ -446,7 +476,8 @@ struct det_chain_bytes det_sqlite_get_bytes(struct sqlite_call *call, int column
     const void *data = sqlite3_column_blob(call->statement, column);
     int size = sqlite3_column_bytes(call->statement, column);
 
-    /* A blob without bytes is told by its type alone. */
+    det_check(column >= 0 && column < sqlite3_data_count(call->statement));
+    /* The column type alone identifies a blob without bytes. */
     if (!data && sqlite3_column_type(call->statement, column) == SQLITE_BLOB && size == 0)
         data = "";
     if (!data && sqlite3_errcode(call->connection->database) == SQLITE_NOMEM)
@@ -466,18 +497,18 @@ int det_sqlite_get_hash(struct sqlite_call *call, int column, struct det_chain_h
     return 0;
 }
 
-int det_sqlite_get_whole(struct sqlite_call *call, int column)
+int det_sqlite_get_complete(struct sqlite_call *call, int column)
 {
-    bool is_whole = det_sqlite_get_number(call, column) == 1;
+    bool is_complete = det_sqlite_get_number(call, column) == 1;
 
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
-    return is_whole ? 0 : DET_ERR_CORRUPT;
+    return is_complete ? 0 : DET_ERR_CORRUPT;
 }
 
 void det_sqlite_end(struct sqlite_call *call)
 {
-    /* What it answers is what the last step answered. */
+    /* It returns the code of the last step. */
     if (call->statement)
         (void)sqlite3_reset(call->statement);
     call->statement = NULL;
@@ -500,6 +531,7 @@ int det_sqlite_roll_back(struct sqlite_connection *connection)
         r = det_sqlite_do(connection, STATEMENT_ROLLBACK);
     if (r < 0)
         connection->is_failed = true;
+    det_assert(r < 0 || sqlite3_get_autocommit(connection->database));
     return r;
 }
 

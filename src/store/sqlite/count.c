@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* count.c - counts of one moment. It looks at every instance, 0.6 s for a million: an index of
- * states would cost every transition. */
+/* count.c - counts of one snapshot. Reads every instance, 0.6 s for a million, since an index of
+ * states would make every transition more expensive. */
 #include <detent/tool/store.h>
 
 #include "os/os.h"
@@ -55,7 +55,7 @@ static int add_each(
     return r;
 }
 
-/* The file, and the log beside it. */
+/* The size of the file and its log. */
 static uint64_t size_of(sqlite3 *database)
 {
     static const int which[] = { SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER };
@@ -92,7 +92,7 @@ int det_sqlite_count(
     bytes = size_of(reader->database);
     det_sqlite_reader_end(store, reader);
     if (r == 0)
-        r = det_count_tell(&count, visit, context);
+        r = det_count_report(&count, visit, context);
     det_count_deinit(&count);
     if (r == 0)
         *ret_bytes = bytes;

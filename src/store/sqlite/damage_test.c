@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* damage_test.c - rows and pages that somebody else has changed: who meets them is told, and
- * who does not goes on. */
+/* damage_test.c - rows and pages changed by another program: calls that read them report the
+ * damage, others continue. */
 #include "store/sqlite/sqlite_test.h"
 
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static struct shelf *shelf_of_events(void)
     return shelf;
 }
 
-static void an_answer_with_a_name_that_is_not_known_is_of_another_version(void **state)
+static void answer_with_an_unknown_name_is_a_version_error(void **state)
 {
     struct shelf *shelf = shelf_of_events();
     struct det_store *store = shelf->pad.store;
@@ -58,8 +58,8 @@ static void an_answer_with_a_name_that_is_not_known_is_of_another_version(void *
     shelf_free(shelf);
 }
 
-/* It has no use, and stands in nobody's way. */
-static void a_snapshot_that_cannot_be_read_is_told_to_who_wants_it(void **state)
+/* A damaged snapshot is not used, and does not disturb other calls. */
+static void unreadable_snapshot_is_reported_only_when_requested(void **state)
 {
     struct shelf *shelf = shelf_of_events();
     struct det_store *store = shelf->pad.store;
@@ -102,7 +102,7 @@ static void a_snapshot_from_later_than_the_instance_is_found(void **state)
     shelf_free(shelf);
 }
 
-static void a_state_of_old_that_is_not_known_ends_the_history(void **state)
+static void unknown_past_state_ends_the_history(void **state)
 {
     struct shelf *shelf = shelf_of_events();
     struct found found;
@@ -116,7 +116,7 @@ static void a_state_of_old_that_is_not_known_ends_the_history(void **state)
     shelf_free(shelf);
 }
 
-/* What it wrote last is not what it has: so it looks, and there is nothing. */
+/* The handle does not match, so the row is read again, and it does not exist. */
 static void an_instance_that_is_gone_gets_no_commit(void **state)
 {
     struct shelf *shelf = shelf_of_events();
@@ -143,7 +143,7 @@ static int derive_as_it_is(
     return 0;
 }
 
-static void a_reason_that_nobody_can_have_given_is_damage(void **state)
+static void oversized_stored_reason_is_damage(void **state)
 {
     struct shelf *shelf = shelf_new();
     struct pad *pad = &shelf->pad;
@@ -183,7 +183,7 @@ static void tear(struct shelf *shelf, const char *table)
     assert_int_equal(close(file), 0);
 }
 
-static void a_page_that_is_torn_is_told_and_the_rest_is_checked(void **state)
+static void torn_page_is_reported_and_the_rest_checked(void **state)
 {
     static const struct {
         const char *table, *words;
@@ -210,8 +210,8 @@ static void a_page_that_is_torn_is_told_and_the_rest_is_checked(void **state)
     }
 }
 
-/* Without its renames nothing of what is older could be read. */
-static void a_rename_of_something_unknown_opens_no_store(void **state)
+/* Without the renames older rows could not be read. */
+static void unreadable_rename_row_prevents_the_open(void **state)
 {
     static const struct det_rename swap[] = { { DET_NAME_STATE, "A", "B" },
                                               { DET_NAME_STATE, "B", "A" } };
@@ -230,7 +230,7 @@ static void a_rename_of_something_unknown_opens_no_store(void **state)
     shelf_free(shelf);
 }
 
-/* Whole instances: no row is left that would tell. */
+/* Whole instances: no remaining row refers to them. */
 static void an_instance_that_is_gone_with_all_its_rows_is_missed(void **state)
 {
     static const char *const tables[] = { "events",  "starts", "snapshots",    "timers",
@@ -259,7 +259,7 @@ static void an_instance_that_is_gone_with_all_its_rows_is_missed(void **state)
     shelf_free(shelf);
 }
 
-static void definitions_renames_and_documents_that_are_gone_are_missed(void **state)
+static void missing_definitions_renames_and_documents_are_reported(void **state)
 {
     static const struct {
         const char *damage, *words;
@@ -301,7 +301,7 @@ static void definitions_renames_and_documents_that_are_gone_are_missed(void **st
     }
 }
 
-static void a_lease_without_a_name_is_none(void **state)
+static void lease_without_a_name_is_refused(void **state)
 {
     struct shelf *shelf = shelf_new();
     struct det_store *store = shelf->pad.store;
@@ -320,17 +320,17 @@ static void a_lease_without_a_name_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_answer_with_a_name_that_is_not_known_is_of_another_version),
-        cmocka_unit_test(a_snapshot_that_cannot_be_read_is_told_to_who_wants_it),
+        cmocka_unit_test(answer_with_an_unknown_name_is_a_version_error),
+        cmocka_unit_test(unreadable_snapshot_is_reported_only_when_requested),
         cmocka_unit_test(a_snapshot_from_later_than_the_instance_is_found),
-        cmocka_unit_test(a_state_of_old_that_is_not_known_ends_the_history),
+        cmocka_unit_test(unknown_past_state_ends_the_history),
         cmocka_unit_test(an_instance_that_is_gone_gets_no_commit),
-        cmocka_unit_test(a_reason_that_nobody_can_have_given_is_damage),
-        cmocka_unit_test(a_page_that_is_torn_is_told_and_the_rest_is_checked),
-        cmocka_unit_test(a_rename_of_something_unknown_opens_no_store),
+        cmocka_unit_test(oversized_stored_reason_is_damage),
+        cmocka_unit_test(torn_page_is_reported_and_the_rest_checked),
+        cmocka_unit_test(unreadable_rename_row_prevents_the_open),
         cmocka_unit_test(an_instance_that_is_gone_with_all_its_rows_is_missed),
-        cmocka_unit_test(definitions_renames_and_documents_that_are_gone_are_missed),
-        cmocka_unit_test(a_lease_without_a_name_is_none),
+        cmocka_unit_test(missing_definitions_renames_and_documents_are_reported),
+        cmocka_unit_test(lease_without_a_name_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* documents.c - documents in the SQLite store: a save is one transaction of the writer, in
- * which it reads what is there, decides, and writes only what is different. */
+/* documents.c - documents in the SQLite store: a save is one transaction of the writer that reads
+ * the documents, decides, and writes only the differences. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "os/os.h"
 #include "store/sql/documents.h"
 #include "store/sqlite/sqlite.h"
@@ -42,7 +43,7 @@ static int read_cell(
             .text = text.data ? text.data : "",
             .size = text.size,
         };
-        r = det_sqlite_get_whole(&call, 4);
+        r = det_sqlite_get_complete(&call, 4);
         if (r == 0)
             r = det_document_stage_fill(stage, cell, &row);
     }
@@ -91,6 +92,8 @@ static int write_all(
     struct sqlite_call call;
     int r = 0;
 
+    sqlite_assert_writing(store);
+    det_assert(stage->change_count > 0 && stage->latest == stage->base + stage->change_count);
     if (stage->drops_deltas)
         r = det_sqlite_do(&store->writer, STATEMENT_DELTA_CLEAR);
     for (size_t i = 0; r == 0 && i < stage->cell_count; i++) {
@@ -121,7 +124,7 @@ static int save_step(struct sqlite_store *store, void *context)
         r = read_cell(store, stage, stage->cells[i]);
     if (r < 0)
         return r;
-    r = det_document_stage_judge(stage, (uint64_t)latest, now, saving->reterr);
+    r = det_document_stage_validate(stage, (uint64_t)latest, now, saving->reterr);
     saving->is_explained = r < 0;
     if (r < 0 || !stage->change_count)
         return r;

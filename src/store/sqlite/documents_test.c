@@ -74,7 +74,7 @@ static uint64_t latest_of(struct bench *bench)
     return position.latest;
 }
 
-static void a_save_without_memory_leaves_nothing_behind(void **state)
+static void document_save_survives_failed_allocations(void **state)
 {
     struct det_test_memory memory;
     struct bench bench;
@@ -111,7 +111,7 @@ static off_t log_size(const struct bench *bench)
 }
 
 /* Nothing else is written to this store. */
-static void the_log_of_the_file_is_brought_into_it(void **state)
+static void document_saves_are_checkpointed(void **state)
 {
     struct bench bench;
     char text[64];
@@ -140,7 +140,7 @@ static int ignore_delta(void *context, const struct det_delta *row)
     return 0;
 }
 
-/* As one who knows the checksums would: what is wrong with the rows then is something else. */
+/* Also updates the checksums, so that the rows are wrong in another way. */
 static void execute(struct bench *bench, const char *sql)
 {
     static const char sums[] =
@@ -163,7 +163,7 @@ static int note_finding(void *context, const struct det_store_finding *row)
 {
     char *text = context;
 
-    /* What is wrong with a row may also be that its deltas do not fit it. */
+    /* The deltas may also not fit the row. */
     if (strcmp(row->text, "documents are missing, or older than their deltas") == 0)
         return 0;
     assert_string_equal(text, "");
@@ -180,7 +180,7 @@ static void assert_findings(struct bench *bench, const char *expected)
     assert_memory_equal(text, expected, strlen(expected) + !*expected);
 }
 
-static void rows_that_are_not_ours_are_told(void **state)
+static void invalid_document_rows_are_reported(void **state)
 {
     struct bench bench;
 
@@ -189,16 +189,17 @@ static void rows_that_are_not_ours_are_told(void **state)
     assert_int_equal(save(&bench, "{\"n\":1}"), 0);
     assert_findings(&bench, "");
     execute(&bench, "UPDATE documents SET text = '{' WHERE id = 'a'");
-    assert_findings(&bench, "the document link a, spec: it is not JSON, at byte 1");
+    assert_findings(&bench, "the document link a, spec: not JSON, at byte 1");
     assert_int_equal(save(&bench, "{\"n\":2}"), DET_ERR_CORRUPT);
     execute(&bench, "UPDATE documents SET text = '{}', sync = 3 WHERE id = 'a'");
-    assert_findings(&bench, "the document link a, spec: its version or sync id was never given");
+    assert_findings(&bench, "the document link a, spec: its version or sync id is too high");
     execute(&bench, "UPDATE documents SET sync = 1, role = 'other' WHERE id = 'a'");
     assert_findings(&bench, "not all documents can be read");
     assert_int_equal(
         det_store_documents_list(bench.store, NULL, ignore, NULL, NULL), DET_ERR_CORRUPT);
     execute(&bench, "UPDATE documents SET role = 'spec'; DELETE FROM deltas WHERE sync = 2");
-    assert_findings(&bench, "the newest deltas of documents are not those that were given");
+    assert_findings(
+        &bench, "the newest deltas of documents do not match the position of the store");
     execute(
         &bench, "UPDATE deltas SET sync = 2; INSERT INTO deltas SELECT 4, at, kind, id, role, "
                 "change, version, size, text, 0 FROM deltas; UPDATE store SET sync = 4");
@@ -210,7 +211,7 @@ static void rows_that_are_not_ours_are_told(void **state)
     bench_close(&bench);
 }
 
-/* What is newer than something that is kept is kept, whatever its time. */
+/* A delta newer than a kept one is kept, with any time. */
 static void a_clock_that_is_set_back_makes_no_gap(void **state)
 {
     struct det_document_position position;
@@ -238,9 +239,9 @@ static void a_clock_that_is_set_back_makes_no_gap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_save_without_memory_leaves_nothing_behind),
-        cmocka_unit_test(the_log_of_the_file_is_brought_into_it),
-        cmocka_unit_test(rows_that_are_not_ours_are_told),
+        cmocka_unit_test(document_save_survives_failed_allocations),
+        cmocka_unit_test(document_saves_are_checkpointed),
+        cmocka_unit_test(invalid_document_rows_are_reported),
         cmocka_unit_test(a_clock_that_is_set_back_makes_no_gap),
     };
 

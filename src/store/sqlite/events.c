@@ -5,27 +5,28 @@
  *
  *     instances.last_event --> e9 --previous--> e8 --> ... --> e4 --> 0
  *
- * To show the oldest first, one walk back notes where each chunk begins; then each chunk, the
- * oldest first, is walked again and its positions are noted; and these are read page by page. Each
- * page is a transaction of its own. If rows were deleted in between, the rest is noted again.
+ * To visit the oldest first, one walk back notes where each chunk begins. Then each chunk, the
+ * oldest first, is walked again and its positions are noted; these rows are read page by page. Each
+ * page is a transaction. If rows were deleted in between, the rest is noted again.
  *
- * If an instance has many events and few of others lie between them, they are read in the order of
- * the table, which takes a tenth of the time. Once a row is missing there, the chain is walked. */
+ * If an instance has many events with few of others between them, they are read in the order of the
+ * table, which takes a tenth of the time. Once a row is missing there, the chain is walked. */
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
+#include "store/contract.h"
 #include "store/sql/log.h"
 #include "store/sqlite/session.h"
 
 #define CHUNK 4096u
-/* So many times as many rows may be looked at as are wanted. */
+/* Limit of a scan: this many rows per requested row. */
 #define SCAN_FACTOR 4u
-/* How many events are looked at for a history; one that mostly stays where it is shows less. */
+/* Limit of events read for a history; an instance with few changes of state gets a shorter one. */
 #define HISTORY_STEPS 4096u
 
-/* The columns that EVENT_READ and EVENT_SCAN have in common. */
+/* The common columns of EVENT_READ and EVENT_SCAN. */
 static int read_columns(struct sqlite_call *call, struct sqlite_event *ret)
 {
     const struct det_sql_row row = det_sqlite_row(call);
@@ -79,7 +80,7 @@ int det_sqlite_step_read(
     return r > 0 && ret->sequence == expected ? 0 : DET_ERR_CORRUPT;
 }
 
-/* Where the chain of an instance begins now. */
+/* The current beginning of an instance's chain. */
 static int read_last(
     struct sqlite_connection *connection, int64_t key, int64_t *ret_position,
     uint64_t *ret_sequence)
@@ -100,7 +101,7 @@ static int read_last(
     return r > 0 ? 0 : DET_ERR_CORRUPT;
 }
 
-/* Appends every `stride`-th event behind `after`, at most `limit` of them, from `sequence` back. */
+/* Appends every `stride`-th event after `after`, at most `limit` of them, from `sequence` back. */
 struct range {
     int64_t key, position;
     uint64_t sequence, after;
@@ -129,23 +130,24 @@ static int note_steps(
     return 0;
 }
 
-/* `chunks` and `steps` are stacks, the oldest on top. */
+/* `chunks` and `steps` are stacks with the oldest on top. */
 struct event_walk {
     struct sqlite_store *store;
     const struct sqlite_instance *instance;
-    uint64_t after; /* the last one that is in a page */
+    uint64_t after; /* the last event in a page */
     struct det_buffer chunks, steps;
     bool is_noted;
-    bool is_begun; /* it is known how it is read */
+    bool is_begun; /* the method of reading is chosen */
     bool is_scan;  /* in the order of the table: */
     bool has_scanned;
-    int64_t from, to;     /* behind this position, up to that one */
-    uint64_t to_sequence; /* which that one has */
+    int64_t from, to;     /* after position `from`, up to position `to` */
+    uint64_t to_sequence; /* the sequence at `to` */
     struct det_sql_page page;
 };
 
 static bool pop_step(struct det_buffer *steps, struct sqlite_step *ret)
 {
+    det_assert(steps->size % sizeof *ret == 0);
     if (!steps->size)
         return false;
     steps->size -= sizeof *ret;
@@ -154,7 +156,7 @@ static bool pop_step(struct det_buffer *steps, struct sqlite_step *ret)
     return true;
 }
 
-/* The names are those that the machine has for them now. */
+/* Replaces recorded names by the machine's current ones. */
 static void rename_event(
     const struct event_walk *walk, int64_t position, struct det_chain_event *event)
 {
@@ -171,7 +173,7 @@ static int to_store_event(
     struct det_store_event *ret)
 {
     const struct det_machine *machine = walk->instance->machine;
-    int outcome = det_row_outcome_find(row->event.outcome);
+    int outcome = det_outcome_find(row->event.outcome);
     int r;
 
     if (outcome < 0)
@@ -198,7 +200,7 @@ static int to_store_event(
         &walk->store->store, machine, ret->event, row->event.payload, value);
 }
 
-/* Puts an event into the page; 1: the page is full now. */
+/* Adds an event to the page; 1: the page is full now. */
 static int keep_event(struct event_walk *walk, struct sqlite_event *row, int64_t position)
 {
     char *value = det_arena_alloc(&walk->page.texts, walk->instance->machine->event_size);
@@ -235,7 +237,7 @@ static int read_event(struct event_walk *walk, struct sqlite_connection *reader,
     return r;
 }
 
-/* Where it began in the log; 0: that is not known. */
+/* The position of its start in the log; 0: unknown. */
 static int read_start_position(struct sqlite_connection *reader, int64_t key, int64_t *ret)
 {
     struct sqlite_call call;
@@ -251,12 +253,13 @@ static int read_start_position(struct sqlite_connection *reader, int64_t key, in
     return r < 0 ? r : 0;
 }
 
-/* How it is read: see above. */
-static int choose_way(struct event_walk *walk, struct sqlite_connection *reader)
+/* Chooses between scan and chain, see the head of this file. */
+static int choose_walk(struct event_walk *walk, struct sqlite_connection *reader)
 {
     uint64_t wanted;
     int r;
 
+    det_assert(!walk->is_begun && !walk->is_noted);
     walk->is_begun = true;
     r = read_last(reader, walk->instance->key, &walk->to, &walk->to_sequence);
     wanted = walk->to_sequence > walk->after ? walk->to_sequence - walk->after : 0;
@@ -280,7 +283,7 @@ static int scan_row(struct event_walk *walk, struct sqlite_call *call, bool *is_
         return r;
     if (row.event.sequence <= walk->after)
         return 0;
-    /* The first one may be behind others that are not kept any more. */
+    /* The predecessors of the first row may be pruned. */
     if (row.event.sequence != walk->after + 1 && !*is_first) {
         walk->is_scan = false;
         return 1;
@@ -310,7 +313,7 @@ static int scan_page(struct event_walk *walk, struct sqlite_connection *reader)
     walk->has_scanned = true;
     if (r != 0)
         return r;
-    /* What is behind, or what the scan has not found, is in the chain. */
+    /* Later events, and those that the scan has not found, are read through the chain. */
     walk->is_scan = false;
     return 1;
 }
@@ -384,14 +387,14 @@ static int read_page(struct event_walk *walk)
     if (r < 0)
         return r;
     if (!walk->is_begun)
-        r = choose_way(walk, reader);
+        r = choose_walk(walk, reader);
     if (r == 0)
         r = walk->is_scan ? scan_page(walk, reader) : walk_page(walk, reader);
     det_sqlite_reader_end(walk->store, reader);
     return r;
 }
 
-/* What could be read before an error is shown before it is told. */
+/* Rows read before an error are shown before it is returned. */
 static int show_events(
     struct event_walk *walk, int (*visit)(void *context, const struct det_store_event *row),
     void *context)
@@ -418,6 +421,7 @@ int det_sqlite_events(
                                .after = after };
     int r;
 
+    det_contract_events(instance, visit);
     det_buffer_init(&walk.chunks, base->allocator);
     det_buffer_init(&walk.steps, base->allocator);
     det_sql_page_init(&walk.page, base->allocator, sizeof(struct det_store_event));
@@ -433,13 +437,12 @@ int det_sqlite_events(
 struct past {
     const struct sqlite_store *store;
     uint64_t sequences[DET_HISTORY_MAX]; /* of the event that left the state */
-    uint64_t first;                      /* the oldest event that was looked at; 0: none */
-    bool is_cut;                         /* older ones were deleted */
+    uint64_t first;                      /* the oldest event read; 0: none */
+    bool is_cut;                         /* older events were deleted */
 };
 
-/* The states of the snapshot go behind those that were left after it. A damaged snapshot is as good
- * as none: it is told by the check of the store. A name that is not known any more ends the
- * history. */
+/* Appends the states of the snapshot to those left after it. A damaged snapshot is ignored; the
+ * check of the store reports it. An unknown name ends the history. */
 static int splice_history(
     struct sqlite_call *call, const struct det_machine *machine, const struct past *past,
     struct det_store_loaded *loaded)
@@ -477,13 +480,13 @@ static int add_snapshot_history(
     return r;
 }
 
-/* Looks at one event; returns 1 to go on with `*position`, 0 when the history is complete. */
+/* Reads one event; returns 1 to continue with `*position`, 0 when the history is complete. */
 static int look_back(
     struct sqlite_call *call, const struct sqlite_instance *instance, struct past *past,
     struct det_store_loaded *loaded, int64_t *position)
 {
     uint64_t sequence = (uint64_t)det_sqlite_get_number(call, 1);
-    int outcome = det_row_outcome_find(det_sqlite_get_text(call, 2, false));
+    int outcome = det_outcome_find(det_sqlite_get_text(call, 2, false));
     const char *state = det_renames_apply(
         past->store->sql.renames, instance->machine->name, DET_NAME_STATE, *position,
         det_sqlite_get_text(call, 3, false));
@@ -493,7 +496,7 @@ static int look_back(
     r = det_sqlite_get_hash(call, 4, &hash);
     if (r < 0)
         return r;
-    /* The last one is the one that the head knows. */
+    /* The newest event must match the head. */
     if (!past->first &&
         (sequence != instance->sequence || memcmp(&hash, &instance->hash, sizeof hash) != 0))
         return DET_ERR_CORRUPT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* fault_test.c - a disk that fails: what was acknowledged is there afterwards, what was
- * refused is not, and after a failed write nothing is acknowledged any more. */
+/* fault_test.c - disk failures: acknowledged commits survive, refused ones do not exist, and after
+ * a failed write no commit is acknowledged. */
 /* test: sanitized */
 #include "store/sqlite/sqlite_test.h"
 
@@ -55,7 +55,7 @@ static void after_a_failed_sync_nothing_is_acknowledged_until_it_is_opened_again
     shelf_deinit(&shelf);
 }
 
-static void on_a_full_disk_commits_are_refused_and_go_on_when_there_is_space(void **state)
+static void full_disk_refuses_commits_until_there_is_space(void **state)
 {
     struct shelf shelf;
     struct pad *pad = &shelf.pad;
@@ -99,7 +99,7 @@ static void limit_files(rlim_t size)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-/* How many of so many sends find no room. */
+/* Returns the number of sends that fail for lack of space. */
 static unsigned send_limited(struct pad *pad, unsigned count)
 {
     unsigned refused = 0;
@@ -117,7 +117,7 @@ static unsigned send_limited(struct pad *pad, unsigned count)
     return refused;
 }
 
-static void a_limit_on_the_size_of_files_is_a_full_disk(void **state)
+static void file_size_limit_is_reported_as_a_full_disk(void **state)
 {
     struct sigaction ignored = { .sa_handler = SIG_IGN }, before;
     struct shelf *shelf = shelf_new();
@@ -148,7 +148,7 @@ static void a_limit_on_the_size_of_files_is_a_full_disk(void **state)
     shelf_free(shelf);
 }
 
-static void what_the_log_holds_beyond_the_limit_of_the_file_waits_for_room(void **state)
+static void log_pages_over_the_file_limit_wait_for_space(void **state)
 {
     struct sigaction ignored = { .sa_handler = SIG_IGN }, before;
     struct shelf shelf;
@@ -179,10 +179,10 @@ static void what_the_log_holds_beyond_the_limit_of_the_file_waits_for_room(void 
     shelf_deinit(&shelf);
 }
 
-/* What is known of the instance while anything may fail. */
+/* The known bounds of the instance while any call may fail. */
 struct belief {
-    uint64_t acknowledged; /* it stands there at least */
-    uint64_t possible;     /* and here at most: that far it was tried, and nobody knows */
+    uint64_t acknowledged; /* its sequence is at least this */
+    uint64_t possible;     /* and at most this: attempted, with unknown outcome */
     bool is_started;
 };
 
@@ -214,7 +214,7 @@ static void try_send(struct shelf *shelf, struct belief *belief, int number)
     r = commit(pad);
     believe(belief, r, pad->head.sequence);
     if (r < 0) {
-        /* As the runtime does: what is not certain is loaded again. */
+        /* Loads again after an unknown outcome, like the runtime. */
         struct found found;
 
         if (shelf_load(shelf, &found) < 0)
@@ -279,7 +279,7 @@ static void assert_belief(struct shelf *shelf, const struct belief *belief, uint
     shelf_close(shelf);
 }
 
-static void whichever_call_of_the_disk_fails_nothing_acknowledged_is_lost(void **state)
+static void no_disk_failure_loses_an_acknowledged_commit(void **state)
 {
     uint64_t points = 0;
 
@@ -309,7 +309,7 @@ static void whichever_call_of_the_disk_fails_nothing_acknowledged_is_lost(void *
 }
 
 /* Every so many requests, each time others, since there are thousands of them in a life. */
-static void whichever_memory_sqlite_lacks_nothing_acknowledged_is_lost(void **state)
+static void no_sqlite_allocation_failure_loses_a_commit(void **state)
 {
     uint64_t points = 0;
 
@@ -346,8 +346,8 @@ static int open_and_serve(struct shelf *shelf)
     return r;
 }
 
-/* Nobody takes a backup because the machine is out of memory. */
-static void an_opening_for_which_memory_lacks_says_so_and_never_damage(void **state)
+/* Lack of memory must not be reported as damage, which suggests a backup. */
+static void open_without_memory_is_never_reported_as_damage(void **state)
 {
     struct shelf shelf;
     uint64_t refused = 0;
@@ -391,7 +391,7 @@ static int open_lacking(struct det_test_memory *memory, void *argument)
     return r == DET_ERR_CORRUPT ? 0 : r;
 }
 
-static void what_a_file_lacks_is_told_or_that_there_is_no_memory(void **state)
+static void missing_schema_parts_are_reported_despite_low_memory(void **state)
 {
     struct shelf shelf;
 
@@ -404,8 +404,8 @@ static void what_a_file_lacks_is_told_or_that_there_is_no_memory(void **state)
     shelf_deinit(&shelf);
 }
 
-/* A checkpoint for which there was no memory is made up for by the next commit. */
-static void a_checkpoint_that_lacks_memory_fails_no_commit_and_is_made_later(void **state)
+/* A checkpoint that failed for lack of memory is repeated by the next commit. */
+static void checkpoint_without_memory_is_repeated_later(void **state)
 {
     struct shelf shelf;
     struct pad *pad = &shelf.pad;
@@ -446,14 +446,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(after_a_failed_sync_nothing_is_acknowledged_until_it_is_opened_again),
-        cmocka_unit_test(on_a_full_disk_commits_are_refused_and_go_on_when_there_is_space),
-        cmocka_unit_test(a_limit_on_the_size_of_files_is_a_full_disk),
-        cmocka_unit_test(what_the_log_holds_beyond_the_limit_of_the_file_waits_for_room),
-        cmocka_unit_test(whichever_call_of_the_disk_fails_nothing_acknowledged_is_lost),
-        cmocka_unit_test(whichever_memory_sqlite_lacks_nothing_acknowledged_is_lost),
-        cmocka_unit_test(a_checkpoint_that_lacks_memory_fails_no_commit_and_is_made_later),
-        cmocka_unit_test(an_opening_for_which_memory_lacks_says_so_and_never_damage),
-        cmocka_unit_test(what_a_file_lacks_is_told_or_that_there_is_no_memory),
+        cmocka_unit_test(full_disk_refuses_commits_until_there_is_space),
+        cmocka_unit_test(file_size_limit_is_reported_as_a_full_disk),
+        cmocka_unit_test(log_pages_over_the_file_limit_wait_for_space),
+        cmocka_unit_test(no_disk_failure_loses_an_acknowledged_commit),
+        cmocka_unit_test(no_sqlite_allocation_failure_loses_a_commit),
+        cmocka_unit_test(checkpoint_without_memory_is_repeated_later),
+        cmocka_unit_test(open_without_memory_is_never_reported_as_damage),
+        cmocka_unit_test(missing_schema_parts_are_reported_despite_low_memory),
     };
 
     make_scarce();

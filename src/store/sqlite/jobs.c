@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs.c - the operations of jobs in the SQLite store, and the firings of schedules.
+/* jobs.c - the operations on jobs in the SQLite store, and the firings of schedules.
  *
  *     sqlite/jobs_put.c     puts of several threads, in one transaction
  *     sqlite/jobs_claim.c   ends, renewals and claims of a queue, in one transaction
- *     sql/jobs.c            lists, manual changes, and all that PostgreSQL does in the same way
+ *     sql/jobs.c            lists, manual changes, and operations shared with PostgreSQL
  *
- * Only one process has the file open for writing. A job that runs under the owner of another
- * opening belongs to a process that is gone, and its claim need not lapse; the claims of this
- * opening lapse by a clock that nobody sets. */
+ * Only one process has the file open for writing. A running job with the owner of another opening
+ * belongs to a dead process, and is free at once; the claims of this opening lapse by a clock that
+ * is never set. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ det_time det_sqlite_jobs_steady(struct sqlite_store *store)
     return store->job_epoch + det_world_now(store->store.world, DET_CLOCK_BOOT);
 }
 
-/* `refusal` is what the caller is told when nothing failed, and nothing was changed. */
+/* `refusal` is the caller's result if no error occurred and nothing was changed. */
 struct firing {
     const struct det_job_firing *firing;
     int refusal;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs.h - what the files of the jobs of the SQLite store share. */
+/* jobs.h - declarations shared by the job files of the SQLite store. */
 #ifndef DET_STORE_SQLITE_JOBS_H
 #define DET_STORE_SQLITE_JOBS_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs_claim.c - ends, renewals and claims of a queue of a SQLite store, in one transaction.
- */
+/* jobs_claim.c - ends, renewals and claims of a queue of a SQLite store, in one transaction. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "store/sql/jobs.h"
 #include "store/sqlite/jobs.h"
 #include "store/sqlite/session.h"
@@ -12,12 +12,12 @@
 struct applying {
     struct det_job_batch *batch;
     det_time now, steady;
-    int refusal; /* the visitor's */
+    int refusal; /* return value of the visitor */
 };
 
 /* Ending. */
 
-/* What has ended stays as it is. */
+/* An ended job is not changed. */
 static int find_ended(struct sqlite_store *store, struct det_job_end *end)
 {
     struct sqlite_call call;
@@ -90,7 +90,7 @@ static int end_and_renew(struct sqlite_store *store, const struct applying *appl
 
 /* Claiming. */
 
-/* Puts back into the queue what is due, and what ran in a process that is gone. */
+/* Returns due delayed jobs and jobs of dead processes to the queue. */
 static int put_back(struct sqlite_store *store, const struct applying *applying)
 {
     struct sqlite_call call;
@@ -109,8 +109,8 @@ static int put_back(struct sqlite_store *store, const struct applying *applying)
     return det_sqlite_run(&call);
 }
 
-/* What the visitor refuses is not claimed: after the statement, since that has changed all rows
- * with its first step. */
+/* Unclaims the jobs that the visitor refused: after the statement, whose first step changes all
+ * rows. */
 static int give_back(struct sqlite_store *store, const struct det_buffer *refused, det_time now)
 {
     int r = det_buffer_status(refused);
@@ -156,6 +156,7 @@ static int take_first(struct sqlite_store *store, struct applying *applying)
     struct sqlite_call call;
     int r;
 
+    det_assert(batch->wanted > 0 && batch->claimed == 0);
     det_buffer_init(&refused, store->store.allocator);
     det_sqlite_call(&store->writer, STATEMENT_JOB_TAKE, &call);
     det_sqlite_text(&call, batch->queue);
@@ -206,6 +207,7 @@ static int apply_step(struct sqlite_store *store, void *context)
     struct applying *applying = context;
     int r;
 
+    sqlite_assert_writing(store);
     applying->now = sqlite_now(store);
     applying->steady = det_sqlite_jobs_steady(store);
     r = end_and_renew(store, applying);

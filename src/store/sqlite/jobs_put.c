@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs_put.c - jobs are put into a SQLite store through a group commit: whoever comes while
- * a transaction is on its way to the disk is in the next one.
+/* jobs_put.c - puts jobs into a SQLite store through a group commit: calls that arrive while a
+ * transaction is written are in the next one.
  *
  *     put --> group of puts --> leader: one transaction for all --> alone on the writer */
 #include "store/sqlite/jobs.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* jobs_test.c - claims of jobs in a file: when somebody sets the clock, when rows are
- * damaged, and which rows they look at. */
+/* jobs_test.c - claims of jobs in a file: after a change of the clock, with damaged rows, and the
+ * rows that they read. */
 #include "lib/test.h"
 
 #include <sqlite3.h>
@@ -82,7 +82,7 @@ static int cancel(struct bench *bench)
     return bench->store->ops->jobs->change(bench->store, &change);
 }
 
-static void who_sets_the_clock_ends_no_claim_and_makes_none_longer(void **state)
+static void clock_jump_neither_ends_nor_prolongs_a_claim(void **state)
 {
     static const det_time jumps[] = { DET_DAY, -DET_DAY };
     struct bench bench;
@@ -100,7 +100,7 @@ static void who_sets_the_clock_ends_no_claim_and_makes_none_longer(void **state)
         assert_int_equal(renew(&bench), 0);
         assert_int_equal(det_sim_advance(bench.sim, SPAN - DET_SECOND), 0);
         assert_int_equal(claim(&bench), DET_ERR_NOT_FOUND);
-        /* Who has gone does not renew it. */
+        /* A dead process does not renew its claim. */
         assert_int_equal(det_sim_advance(bench.sim, 2 * DET_SECOND), 0);
         assert_int_equal(renew(&bench), DET_ERR_LOCK_LOST);
         assert_int_equal(claim(&bench), 0);
@@ -109,7 +109,7 @@ static void who_sets_the_clock_ends_no_claim_and_makes_none_longer(void **state)
     }
 }
 
-static void what_waits_for_its_time_waits_by_the_clock_on_the_wall(void **state)
+static void delayed_job_waits_by_the_wall_clock(void **state)
 {
     struct bench bench;
 
@@ -140,7 +140,7 @@ static int count_jobs(void *context, const struct det_store_finding *row)
     return 0;
 }
 
-/* How many are damaged, and have failed because of that. */
+/* Counts jobs that are damaged and have failed for that reason. */
 static int count_damaged(void *context, const struct det_job_row *row)
 {
     unsigned *counts = context;
@@ -201,7 +201,7 @@ static void a_damaged_job_is_reported_and_neither_claimed_nor_made_good_by_a_cha
     }
 }
 
-/* What a claim asks goes by indexes of rows that have not ended. */
+/* The statements of a claim use indexes of rows that have not ended. */
 static const struct {
     const char *text;
 } statements[] = {
@@ -235,7 +235,7 @@ static void assert_plan(sqlite3 *database, const char *name, const char *text)
     assert_true(is_named);
 }
 
-static void claims_and_lists_of_what_is_open_read_no_job_that_has_ended(void **state)
+static void claims_and_lists_do_not_scan_ended_jobs(void **state)
 {
     static const char *const names[] = { "JOB_DUE: ",
                                          "JOB_LAPSE: ",
@@ -279,10 +279,10 @@ static void claims_and_lists_of_what_is_open_read_no_job_that_has_ended(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_sets_the_clock_ends_no_claim_and_makes_none_longer),
-        cmocka_unit_test(what_waits_for_its_time_waits_by_the_clock_on_the_wall),
+        cmocka_unit_test(clock_jump_neither_ends_nor_prolongs_a_claim),
+        cmocka_unit_test(delayed_job_waits_by_the_wall_clock),
         cmocka_unit_test(a_damaged_job_is_reported_and_neither_claimed_nor_made_good_by_a_change),
-        cmocka_unit_test(claims_and_lists_of_what_is_open_read_no_job_that_has_ended),
+        cmocka_unit_test(claims_and_lists_do_not_scan_ended_jobs),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* keep.c - checkpoints of the log into the file, copies of a store, and compaction. */
+/* keep.c - checkpoints of the log into the file, backups of a store, and compaction. */
 #include <string.h>
 
 #include "base/assert.h"
 #include "os/os.h"
 #include "store/sqlite/sqlite.h"
 
-/* Does what it can beside those who read; what they still need waits for the next time. */
+/* Checkpoints as much as readers permit; the rest waits for the next time. */
 static int run_checkpoint(void *context)
 {
     struct sqlite_store *store = context;
@@ -33,7 +33,7 @@ void det_sqlite_checkpoint(struct sqlite_store *store)
 {
     if (!atomic_exchange(&store->checkpoint_wanted, false))
         return;
-    /* The commit is in the log whatever becomes of this: a failure is told to the next one. */
+    /* The commit is in the log in any case: the next commit reports a failure. */
     if (det_group_alone(store->group, run_checkpoint, store) == DET_ERR_NO_MEMORY)
         atomic_store(&store->checkpoint_wanted, true);
 }
@@ -53,8 +53,8 @@ static bool path_exists(const struct sqlite_store *store, const char *path)
     return is_there != 0;
 }
 
-/* All pages in one transaction of the copy, which is synced, as is its folder: after a crash there
- * is a whole copy, or an empty one. */
+/* Copies all pages in one transaction of the copy, which is synced, as is its folder: after a crash
+ * the copy is complete or empty. */
 static int copy_pages(struct sqlite_connection *reader, sqlite3 *target)
 {
     sqlite3_backup *backup;
@@ -84,7 +84,7 @@ static int copy_to(
     sqlite3 *target = NULL;
     int code, closed;
 
-    /* For nobody else, whatever the umask. SQLite says what is wrong if it cannot be made. */
+    /* Not accessible for other users, whatever the umask. SQLite reports why it cannot be made. */
     if (!store->vfs &&
         det_file_open(world, path, DET_FILE_READ | DET_FILE_WRITE | DET_FILE_CREATE, &file) < 0)
         file = NULL;
@@ -100,7 +100,7 @@ static int copy_to(
     closed = sqlite3_close(target);
     det_assert(closed == SQLITE_OK);
     det_file_close(world, file);
-    /* It was not there before: what is there now is ours, and not whole. */
+    /* The file did not exist before, so the incomplete copy is ours and is removed. */
     if (code != SQLITE_OK)
         (void)vfs->xDelete(vfs, path, 0);
     return det_sqlite_error(code);
@@ -116,8 +116,8 @@ int det_sqlite_backup(struct det_store *base, const char *path, struct det_error
         return det_error_set(reterr, DET_ERR_INVALID, "\"%s\" is not the path of a file", path);
     if (path_exists(store, path))
         return det_error_set(
-            reterr, DET_ERR_EXISTS, "%s is already there; a copy goes into a new file", path);
-    /* The copy has no mark: nobody would find out any more. */
+            reterr, DET_ERR_EXISTS, "%s already exists; choose a new file for the copy", path);
+    /* The copy has no mark, so the loss could no longer be detected. */
     if (store->loss && !store->accepts_loss)
         return det_sqlite_check_loss(base, reterr);
     r = det_sqlite_reader(store, &reader);
@@ -168,7 +168,7 @@ static int run_compact(void *context)
         det_sqlite_mark_sync(store);
         code = sqlite3_wal_checkpoint_v2(database, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
         code = det_sqlite_settle(database, code, false);
-        /* Somebody reads: the file shrinks when they are done. */
+        /* A reader is active: the file shrinks when it is done. */
         if ((code & 0xff) == SQLITE_BUSY)
             code = SQLITE_OK;
     }

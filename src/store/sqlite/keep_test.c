@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* keep_test.c - keeping a store in a file: snapshots and pruning, checks, copies, space. */
+/* keep_test.c - maintenance of a store in a file: snapshots, pruning, checks, copies, space. */
 #include "store/sqlite/sqlite_test.h"
 
 #include "store/sqlite/vfs_test.h"
@@ -14,7 +14,7 @@ static void assert_found(struct shelf *shelf, const char *wanted)
         fail_msg("\"%s\" is not among: %s", wanted, findings->texts);
 }
 
-/* Changes the file behind the store's back, and looks what the check says. */
+/* Changes the file by another connection, and compares the findings of the check. */
 static void assert_damage_found(struct shelf *shelf, const char *statement, const char *wanted)
 {
     shelf_close(shelf);
@@ -87,7 +87,7 @@ static void events_before_a_snapshot_can_go_and_the_history_stays(void **state)
     shelf_free(shelf);
 }
 
-static void a_damaged_snapshot_does_not_count(void **state)
+static void damaged_snapshot_is_ignored(void **state)
 {
     struct shelf *shelf = shelf_new();
     struct pad *pad = &shelf->pad;
@@ -120,7 +120,7 @@ static void a_damaged_snapshot_does_not_count(void **state)
     shelf_free(shelf);
 }
 
-static void every_change_behind_its_back_is_found(void **state)
+static void check_finds_every_foreign_change(void **state)
 {
     struct shelf *shelf = shelf_new();
 
@@ -145,9 +145,9 @@ static void every_change_behind_its_back_is_found(void **state)
     assert_found(shelf, "3 events are not in the chain");
     assert_damage_found(
         shelf, "UPDATE events SET sequence = 9, hash = zeroblob(32) WHERE sequence = 3",
-        "another event is in the place");
+        "another event is at the position");
     assert_damage_found(
-        shelf, "UPDATE instances SET hash = zeroblob(32)", "the head does not stand on its last");
+        shelf, "UPDATE instances SET hash = zeroblob(32)", "the head does not match its last");
     assert_found(shelf, "the head does not match its checksum");
     assert_damage_found(shelf, "UPDATE instances SET hash = ''", "the head cannot be read");
     assert_damage_found(
@@ -180,7 +180,7 @@ static int stop_at_once(void *context, const struct det_store_finding *row)
     return 42;
 }
 
-static void who_has_seen_enough_ends_the_check(void **state)
+static void visitor_ends_the_check_at_any_finding(void **state)
 {
     struct shelf *shelf = shelf_new();
     struct det_store *store;
@@ -192,7 +192,7 @@ static void who_has_seen_enough_ends_the_check(void **state)
     shelf_free(shelf);
 }
 
-static void what_is_damaged_is_not_loaded_and_the_rest_is(void **state)
+static void damaged_instance_is_not_loaded_but_others_are(void **state)
 {
     static const struct {
         const char *statement;
@@ -272,7 +272,7 @@ static void a_copy_is_a_store_of_its_own_with_the_same_identity(void **state)
     shelf_free(shelf);
 }
 
-static void a_copy_that_fails_leaves_nothing_behind(void **state)
+static void failed_backup_leaves_no_file(void **state)
 {
     struct shelf shelf;
     struct det_store *store;
@@ -350,8 +350,8 @@ static void pruning_forgets_the_ids_that_are_old_enough(void **state)
     shelf_free(shelf);
 }
 
-/* The log does not grow for ever, whether or not somebody reads. */
-static void the_log_is_brought_into_the_file_now_and_then(void **state)
+/* The log does not grow without limit, with or without readers. */
+static void log_is_checkpointed_regularly(void **state)
 {
     struct shelf *shelf = shelf_new();
     struct sqlite_store *store = sqlite_store_of(shelf->pad.store);
@@ -415,7 +415,7 @@ static void compacting_beside_a_reader_is_done_and_the_file_shrinks_later(void *
     shelf_free(shelf);
 }
 
-/* Takes the right to write when the store is about to vacuum. */
+/* Takes the write lock before the store can vacuum. */
 static int get_in_the_way(unsigned kind, void *context, void *statement, void *text)
 {
     (void)kind;
@@ -452,18 +452,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_before_a_snapshot_can_go_and_the_history_stays),
-        cmocka_unit_test(a_damaged_snapshot_does_not_count),
-        cmocka_unit_test(every_change_behind_its_back_is_found),
+        cmocka_unit_test(damaged_snapshot_is_ignored),
+        cmocka_unit_test(check_finds_every_foreign_change),
         cmocka_unit_test(an_instance_without_events_is_checked_too),
-        cmocka_unit_test(who_has_seen_enough_ends_the_check),
-        cmocka_unit_test(what_is_damaged_is_not_loaded_and_the_rest_is),
+        cmocka_unit_test(visitor_ends_the_check_at_any_finding),
+        cmocka_unit_test(damaged_instance_is_not_loaded_but_others_are),
         cmocka_unit_test(a_copy_is_a_store_of_its_own_with_the_same_identity),
-        cmocka_unit_test(a_copy_that_fails_leaves_nothing_behind),
+        cmocka_unit_test(failed_backup_leaves_no_file),
         cmocka_unit_test(compacting_gives_space_back_and_forgets_old_ids),
         cmocka_unit_test(compacting_beside_a_reader_is_done_and_the_file_shrinks_later),
         cmocka_unit_test(compacting_beside_a_writer_is_busy_and_can_be_tried_again),
         cmocka_unit_test(pruning_forgets_the_ids_that_are_old_enough),
-        cmocka_unit_test(the_log_is_brought_into_the_file_now_and_then),
+        cmocka_unit_test(log_is_checkpointed_regularly),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

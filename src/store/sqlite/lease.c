@@ -2,24 +2,26 @@
  * Copyright the detent authors */
 
 /* lease.c - leases by name and the locks of instances: the same rules, kept in two places. One
- * process writes to a file, but several of its threads want leases, and a token must outlive the
+ * process writes to a file, but several of its threads may use leases, and a token must outlive the
  * process. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "os/os.h"
+#include "store/contract.h"
 #include "store/lease.h"
 #include "store/sqlite/sqlite.h"
 
 struct leasing {
-    const struct det_machine *machine; /* NULL: by name */
+    const struct det_machine *machine; /* NULL: a lease by name */
     const struct det_store_lease_change *change;
     struct det_store_lease *ret;
     det_time now;
     int refusal; /* LOCKED, LOCK_LOST: nothing is changed */
 };
 
-/* What is there: 1, 0 or an error. */
+/* Reads the existing lease: 1, 0: none, or an error. */
 static int read_lease(struct sqlite_connection *connection, struct leasing *leasing)
 {
     struct det_store_lease *ret = leasing->ret;
@@ -40,7 +42,7 @@ static int read_lease(struct sqlite_connection *connection, struct leasing *leas
             ret->sequence = (uint64_t)det_sqlite_get_number(&call, 4);
         if (call.code != SQLITE_OK)
             r = det_sqlite_error(call.code);
-        else if (det_sqlite_get_whole(&call, 3) < 0)
+        else if (det_sqlite_get_complete(&call, 3) < 0)
             r = DET_ERR_CORRUPT;
     }
     det_sqlite_end(&call);
@@ -52,6 +54,8 @@ static int write_lease(struct sqlite_store *store, const struct leasing *leasing
     const struct det_store_lease *lease = leasing->ret;
     struct sqlite_call call;
 
+    sqlite_assert_writing(store);
+    det_assert(leasing->refusal == 0 && lease->token > 0);
     det_sqlite_call(
         &store->writer, leasing->machine ? STATEMENT_LOCK_SET : STATEMENT_LEASE_SET, &call);
     if (leasing->machine)
@@ -81,7 +85,7 @@ static int run_change(struct sqlite_store *store, void *context)
     return leasing->refusal < 0 ? 0 : write_lease(store, leasing);
 }
 
-static int look_at_lease(struct sqlite_store *store, struct leasing *leasing)
+static int inspect_lease(struct sqlite_store *store, struct leasing *leasing)
 {
     struct sqlite_connection *reader;
     int r;
@@ -104,7 +108,7 @@ static int change_lease(struct sqlite_store *store, struct leasing *leasing)
     if (!det_lease_is_valid(leasing->change))
         return DET_ERR_INVALID;
     *leasing->ret = (struct det_store_lease){ 0 };
-    r = leasing->change->verb == DET_LEASE_LOOK ? look_at_lease(store, leasing)
+    r = leasing->change->verb == DET_LEASE_READ ? inspect_lease(store, leasing)
                                                 : det_sqlite_alone(store, run_change, leasing);
     if (r < 0)
         return r;
@@ -113,7 +117,7 @@ static int change_lease(struct sqlite_store *store, struct leasing *leasing)
     return leasing->refusal;
 }
 
-/* To look needs no lock, which another program may have. */
+/* Reading needs no write lock, which another program may hold. */
 int det_sqlite_lease_free_all(struct sqlite_store *store)
 {
     struct sqlite_call call;
@@ -136,6 +140,7 @@ int det_sqlite_lease(
     struct det_store *store, const struct det_store_lease_change *change,
     struct det_store_lease *ret)
 {
+    det_contract_lease(change, ret);
     return change_lease(sqlite_store_of(store), &(struct leasing){ .change = change, .ret = ret });
 }
 
@@ -143,6 +148,7 @@ int det_sqlite_lock(
     struct det_store *store, const struct det_machine *machine,
     const struct det_store_lease_change *change, struct det_store_lease *ret)
 {
+    det_contract_lease(change, ret);
     return change_lease(
         sqlite_store_of(store),
         &(struct leasing){ .machine = machine, .change = change, .ret = ret });

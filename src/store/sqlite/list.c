@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* list.c - lists of instances, and what is due. */
+/* list.c - lists of instances and of due work. */
 #include <string.h>
 
+#include "base/assert.h"
 #include "os/os.h"
+#include "store/contract.h"
 #include "store/row.h"
 #include "store/sqlite/sqlite.h"
 
-/* A list that goes on behind `after` with at most `left` more. */
+/* The rest of a list, after `after`, at most `left` more. */
 struct listing {
     const struct det_machine *machine;
     const struct det_store_query *query;
     char after[DET_ID_MAX + 1];
     size_t left;
-    det_time now; /* locks that have lapsed by then are none */
-    /* Where few of many may be wanted: a look at the first ones, then all in the order of the
-     * table, so many at a time. To go by the ids would read a page of the file for each. */
+    det_time now; /* locks that have lapsed by then count as free */
+    /* For a selection of few out of many: tries the first ones, then scans in the order of the
+     * table, a number of rows at a time. Going by id would read a page of the file for each row. */
     enum sqlite_statement statement;
     struct det_sql_page page;
 };
@@ -71,7 +73,7 @@ static int read_listed(struct sqlite_call *call, void *context)
         r = det_sql_page_keep(&listing->page, &row.id);
     if (r == 0)
         r = det_sql_page_add(&listing->page, &row);
-    /* What was looked for in the whole table is read to its end. */
+    /* A scan of the whole table is read to its end. */
     return r > 0 && listing->statement == STATEMENT_INSTANCE_SCAN ? 0 : r;
 }
 
@@ -108,7 +110,7 @@ static int choose_statement(struct sqlite_store *store, struct listing *listing)
     return r < 0 ? r : 0;
 }
 
-/* Whether there may be more behind a page; `r` is what reading it has answered. */
+/* True if there may be rows after this page; `r` is the result of reading it. */
 static int goes_on(struct listing *listing, int r, size_t rows)
 {
     if (r == 0 && listing->statement == STATEMENT_INSTANCE_SCAN)
@@ -119,7 +121,7 @@ static int goes_on(struct listing *listing, int r, size_t rows)
     return 1;
 }
 
-/* What could be read before an error is shown before it is told. */
+/* Rows read before an error are shown before it is returned. */
 static int show_listing(
     struct sqlite_store *store, struct listing *listing,
     int (*visit)(void *context, const struct det_store_listed *row), void *context)
@@ -142,6 +144,7 @@ static int show_listing(
         r = 0;
         while (r == 0 && (row = det_sql_page_next(&listing->page, row)))
             r = visit(context, row);
+        det_assert(rows <= listing->left);
         listing->left -= rows;
     } while (r == 0 && more > 0 && listing->left > 0);
     return r == 0 && more < 0 ? more : r;
@@ -155,6 +158,7 @@ int det_sqlite_list(
     struct listing listing = { .machine = machine, .query = query ? query : &all };
     int r;
 
+    det_contract_list(machine, query, visit);
     listing.left = listing.query->limit ? listing.query->limit : SIZE_MAX;
     listing.now = det_world_now(base->world, DET_CLOCK_WALL);
     if (listing.query->after)
@@ -165,7 +169,7 @@ int det_sqlite_list(
     return r;
 }
 
-/* What is due: timers and effects, each by their time, merged. */
+/* Due work: timers and effects, each by time, merged. */
 
 struct source {
     struct sqlite_call call;
@@ -208,7 +212,7 @@ static struct source *earlier_source(struct source *timers, struct source *effec
 struct due {
     const struct det_store_due_query *query;
     det_time next;
-    struct det_sql_page page; /* all of it: the limit is the caller's */
+    struct det_sql_page page; /* all of it: the caller sets the limit */
 };
 
 static int read_due(struct source *timers, struct source *effects, struct due *due)
@@ -269,6 +273,7 @@ int det_sqlite_due(
     const struct det_store_due *row = NULL;
     int r;
 
+    det_contract_due(machine, query, visit, ret_next);
     det_sql_page_init(&due.page, base->allocator, sizeof *row);
     r = read_sources(sqlite_store_of(base), machine, &due);
     while (r == 0 && (row = det_sql_page_next(&due.page, row)))

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* load.c - reads an instance and all that belongs to it in one transaction. */
+/* load.c - reads an instance and all of its rows in one transaction. */
 #include <detent/tool/machine.h>
 #include <string.h>
 
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
+#include "store/contract.h"
 #include "store/sqlite/sqlite.h"
 
 int det_sqlite_head_read(struct sqlite_call *call, struct sqlite_head *ret)
@@ -105,7 +106,7 @@ static int find_head(
     return r;
 }
 
-/* Room for two structs of the machine in the connection: an event, and behind it data. */
+/* Room for two structs of the machine in the connection: an event, followed by data. */
 static char *values_of(struct sqlite_connection *reader, const struct det_machine *machine)
 {
     size_t size = (machine->event_size + 15u) / 16u * 16u + det_machine_data(machine)->size;
@@ -130,7 +131,7 @@ static int load_timer(
     struct det_chain_bytes payload;
     int r;
 
-    r = det_sqlite_get_whole(call, 10);
+    r = det_sqlite_get_complete(call, 10);
     if (r < 0)
         return r;
     r = det_row_timer_find(machine, det_sqlite_get_text(call, 0, false), &row.timer);
@@ -139,7 +140,7 @@ static int load_timer(
     payload = det_sqlite_get_bytes(call, 4);
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
-    /* A dead one that the definition does not know any more is left for those who read the file. */
+    /* A dead row whose name is not in the definition stays in the file only. */
     if (r < 0)
         return row.is_dead ? 0 : r;
     if (payload.data) {
@@ -189,17 +190,17 @@ static int load_effect(
     if (det_trace_context_read(det_sqlite_get_bytes(call, 16), &trace))
         row.trace = &trace;
     det_row_origin(&row, det_sqlite_get_text(call, 18, true));
-    r = det_sqlite_get_whole(call, 17);
+    r = det_sqlite_get_complete(call, 17);
     if (r < 0)
         return r;
     r = effect_names(call, machine, &row, &event);
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
-    /* A dead one that the definition does not know any more is left for those who read the file. */
+    /* A dead row whose name is not in the definition stays in the file only. */
     if (r < 0)
         return row.is_dead ? 0 : r;
     r = det_row_data_decode(call->connection->store, machine, bytes, data);
-    /* An effect always has the event that asked for it. */
+    /* An effect always has the event that requested it. */
     if (r == 0 && event == UINT16_MAX)
         r = DET_ERR_CORRUPT;
     if (r == 0) {
@@ -221,7 +222,7 @@ static int load_deferred(
     uint16_t event;
     int r;
 
-    r = det_sqlite_get_whole(call, 3);
+    r = det_sqlite_get_complete(call, 3);
     if (r == 0)
         r = det_row_event_find(machine, det_sqlite_get_text(call, 1, false), &event);
     if (r == 0)
@@ -258,7 +259,7 @@ static int load_table(
     return r;
 }
 
-/* Rows are missing, or there are some that are not its own. */
+/* Checks that no row is missing or belongs to another instance. */
 static int check_owned(const struct sqlite_instance *instance)
 {
     return instance->owned % SQLITE_OWNED_ANSWER == 0 ? 0 : DET_ERR_CORRUPT;
@@ -303,6 +304,7 @@ int det_sqlite_load(
     struct sqlite_connection *reader;
     int r;
 
+    det_contract_load(machine, id, ret);
     r = det_sqlite_reader(store, &reader);
     if (r < 0)
         return r;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* log.c - the log: events and starts, each by their positions, merged.
+/* log.c - the log: events and starts, each by position, merged.
  *
- * There is one writer, and positions are assigned in the order of commits: what a transaction sees
- * is complete up to the last position in it. So each page of a walk may be of another moment.
+ * There is one writer, and positions are assigned in the order of commits: a transaction sees all
+ * rows up to the last position in it. So each page of a walk may be a separate snapshot.
  *
  *     forward    ... starts at 7, event 7, starts at 8 ...
  *     backward   ... starts at 8, event 7, starts at 7 ...
  *
  * Invariants
- *   1. `event_at` and `start_at`, `start_key` are the last rows looked at of each table: the next
- *      page continues after them, also between rows that share a position.
- *   2. A page ends when it is full or has looked at PAGE_LOOKS rows, so that no transaction is
- *      long: the write-ahead log grows as long as one lasts. */
+ *   1. `event_at` and `start_at`, `start_key` are the last rows read of each table: the next page
+ *      continues after them, also between rows that share a position.
+ *   2. A page ends when it is full or has read PAGE_CHECKS rows, so that no transaction is long:
+ *      the write-ahead log cannot shrink during one. */
 #include <detent/tool/store.h>
 
 #include "base/memory.h"
@@ -22,7 +22,7 @@
 #include "store/sql/log.h"
 #include "store/sqlite/session.h"
 
-#define PAGE_LOOKS 10000
+#define PAGE_CHECKS 10000
 
 struct source {
     struct sqlite_call call;
@@ -64,7 +64,7 @@ static int source_open(
     return source_next(source);
 }
 
-/* The one whose row comes next; at one position starts come before the event. */
+/* The source of the next row; at one position starts come before the event. */
 static struct source *choose_source(
     const struct reading *reading, struct source *events, struct source *starts)
 {
@@ -75,7 +75,7 @@ static struct source *choose_source(
     return is_start_lower != reading->is_backward ? starts : events;
 }
 
-/* Copies a row into the page; 1: that is full now. */
+/* Copies a row into the page; 1: the page is full now. */
 static int keep_row(struct reading *reading, struct det_store_logged row)
 {
     const char **texts[] = { &row.machine, &row.id,      &row.from,     &row.to,
@@ -102,7 +102,7 @@ static int take_row(struct reading *reading, struct source *source)
 
     if (source->call.code != SQLITE_OK)
         return det_sqlite_error(source->call.code);
-    if (det_log_look(&reading->walk, &logged))
+    if (det_log_select(&reading->walk, &logged))
         r = keep_row(reading, logged);
     if (!source->is_start)
         reading->event_at = source->position;
@@ -113,7 +113,7 @@ static int take_row(struct reading *reading, struct source *source)
     return r;
 }
 
-/* 1: there may be more; 0: that was all that is wanted, or all there is. */
+/* 1: there may be more; 0: the limit or the end is reached. */
 static int read_merged(struct reading *reading, struct source *events, struct source *starts)
 {
     struct source *source;
@@ -129,7 +129,7 @@ static int read_merged(struct reading *reading, struct source *events, struct so
         r = source_next(source);
         if (r < 0)
             return r;
-        full = full || ++looks == PAGE_LOOKS;
+        full = full || ++looks == PAGE_CHECKS;
     }
     if (!full && reading->is_backward)
         reading->walk.next = 0;
@@ -170,7 +170,7 @@ static void begin_reading(struct reading *reading, const struct det_store_log_qu
     reading->start_key = query->is_backward && at < INT64_MAX ? INT64_MIN : INT64_MAX;
 }
 
-/* What could be read before an error is shown before it is told. */
+/* Rows read before an error are shown before it is returned. */
 int det_sqlite_log(
     struct det_store *base, const struct det_store_log_query *query,
     int (*visit)(void *context, const struct det_store_logged *row), void *context,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* log_test.c - the log of a file: over many pages, beside what its visitors do, and without
- * memory. */
+/* log_test.c - the log of a file: many pages, visitors that use the store, and lack of memory. */
 #include <detent/tool/store.h>
 
 #include "store/sqlite/sqlite_test.h"
@@ -53,7 +52,7 @@ static void a_long_log_is_read_in_many_transactions(void **state)
     assert_int_equal(det_store_log(shelf->pad.store, &query, count_row, &seen, &next), 0);
     assert_int_equal(seen.count, MANY + 1);
     assert_int_equal(next, MANY + 100);
-    /* Nothing is wanted, and so no page is ever full. */
+    /* No row is selected, so no page is ever full. */
     query.id = "nobody";
     seen = (struct seen){ 0 };
     assert_int_equal(det_store_log(shelf->pad.store, &query, count_row, &seen, &next), 0);
@@ -68,7 +67,7 @@ static void a_long_log_is_read_in_many_transactions(void **state)
     shelf_free(shelf);
 }
 
-/* What it sends comes behind what it reads; so it ends by itself. */
+/* The sent events come after those it reads, so the walk ends. */
 static int send_one(void *context, const struct det_store_logged *row)
 {
     struct seen *seen = context;
@@ -112,8 +111,8 @@ static int prune_all(void *context, const struct det_store_logged *row)
     return store->ops->prune(store, seen->shelf->pad.instance, 400, 0, &gone);
 }
 
-/* Those of the page are told, the others are gone; what came later is there. */
-static void what_is_pruned_meanwhile_is_missed_and_nothing_else(void **state)
+/* Events of the page are shown, pruned ones are not, later ones are. */
+static void events_pruned_during_a_log_walk_are_the_only_gap(void **state)
 {
     struct shelf *shelf = shelf_new();
     struct seen seen = { .shelf = shelf };
@@ -160,7 +159,7 @@ static int read_all(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void without_memory_it_is_said(void **state)
+static void log_reading_reports_failed_allocations(void **state)
 {
     struct det_trace_context trace = { .flags = 7 };
     struct shelf *shelf = shelf_new();
@@ -182,8 +181,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_long_log_is_read_in_many_transactions),
         cmocka_unit_test(a_visitor_may_send),
-        cmocka_unit_test(what_is_pruned_meanwhile_is_missed_and_nothing_else),
-        cmocka_unit_test(without_memory_it_is_said),
+        cmocka_unit_test(events_pruned_during_a_log_walk_are_the_only_gap),
+        cmocka_unit_test(log_reading_reports_failed_allocations),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* mark.c - the position up to which a store was acknowledged, in a file beside it:
- * docs/formats/mark.md. The writer writes it, inside the group, or while it is opened and closed. A
- * reader compares it once, when it is opened. */
+/* mark.c - the mark: the last acknowledged position of a store, in a file beside it; see
+ * docs/formats/mark.md. The writer updates it, inside the group, or while opening and closing. A
+ * reader compares it once, when it opens the store. */
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "os/os.h"
@@ -24,7 +25,7 @@ enum {
     AT_POSITION = 64,
     AT_TIME = 72,
     AT_SUM = 80,
-    SLOT_USED = 84, /* by older programs */
+    SLOT_USED = 84, /* by older versions */
     AT_CHECKPOINTED = 84,
     AT_PAGE = 92,
     AT_PAGE_SIZE = 100,
@@ -36,7 +37,7 @@ enum {
     SLOT_WRITTEN = 120,
 };
 
-/* In the index of the log, https://sqlite.org/walformat.html: in the order of this machine. */
+/* Offsets in the index of the log, https://sqlite.org/walformat.html: in native byte order. */
 enum {
     INDEX_PAGE_SIZE = 14,
     INDEX_FRAMES = 16,
@@ -44,9 +45,9 @@ enum {
     INDEX_BACKFILL = 96,
     INDEX_USED = 100,
 };
-/* In the log itself: big endian. */
+/* Offsets in the log: big-endian. */
 enum { LOG_HEAD = 32, FRAME_HEAD = 24 };
-/* In the file. */
+/* Offsets in the file. */
 enum { FILE_HEAD = 100 };
 
 static void put_number(unsigned char *target, uint64_t number, int size)
@@ -79,8 +80,8 @@ static bool sum_page(sqlite3_file *file, int64_t offset, uint32_t size, uint32_t
     return true;
 }
 
-/* A page as the file has it, without the log (0: the file is shorter), and that with the header of
- * the file, which a program that moves pages changes. False: not known. */
+/* Checksums of a page in the file, without the log (0: the file is shorter), and of the header of
+ * the file, which changes when a program moves pages. False: unknown. */
 static bool sum_in_file(
     sqlite3 *database, const struct sqlite_mark *mark, uint32_t *ret_page, uint32_t *ret)
 {
@@ -101,7 +102,7 @@ static bool sum_in_file(
     return true;
 }
 
-/* The page of the last frame of the log: where it belongs in the file, and its checksums. */
+/* The page of the last frame in the log: its offset in the file, and its checksums. */
 static void read_last_frame(sqlite3 *database, struct sqlite_mark *mark)
 {
     int64_t at = LOG_HEAD + (int64_t)(mark->frames - 1) * (FRAME_HEAD + (int64_t)mark->page_size);
@@ -124,7 +125,7 @@ static void read_last_frame(sqlite3 *database, struct sqlite_mark *mark)
         mark->page_size = mark->page_sum = 0;
 }
 
-/* What the log is now, of which a connection has read something. False: there is none. */
+/* The current log; the connection must have read something. False: no log. */
 static bool read_log(sqlite3 *database, struct sqlite_mark *ret)
 {
     volatile void *region = NULL;
@@ -151,7 +152,7 @@ static bool read_log(sqlite3 *database, struct sqlite_mark *ret)
     return true;
 }
 
-/* Whether a slot is whole, and of this store; of any, as long as this one has no identity. */
+/* True if a slot is complete and of this store; of any store, while this one has no identity. */
 static bool read_slot(
     const struct sqlite_store *store, const unsigned char *slot, struct sqlite_mark *ret)
 {
@@ -229,7 +230,7 @@ void det_sqlite_mark_set_closed(const struct sqlite_store *store)
         det_file_read(world, store->mark, at, slot, sizeof slot) < (int64_t)sizeof slot)
         return;
     put_number(sum, det_crc32c(0, slot, sizeof slot), 4);
-    /* Without it the next one reads the file from the disk. */
+    /* Without this write the next opening reads the file from the disk. */
     if (det_file_write(world, store->mark, at + AT_CLOSED, sum, sizeof sum) < 0)
         return;
 }
@@ -239,8 +240,8 @@ bool det_sqlite_mark_is_in_log(const struct sqlite_mark *mark)
     return mark->has_page && mark->frames > mark->checkpointed;
 }
 
-/* Whether the file does not have the last frame: its page there is as it was when the frame was in
- * the log only. Any other page was written since, by a checkpoint or by another program. */
+/* True if the file lacks the last frame: its page in the file is as it was when the frame was only
+ * in the log. A checkpoint or another program has changed any other page. */
 static bool is_missing(const struct sqlite_mark *mark, sqlite3 *database)
 {
     uint32_t page, sum;
@@ -269,7 +270,7 @@ bool det_sqlite_mark_find(const struct sqlite_store *store, struct sqlite_mark *
     char path[DET_PATH_MAX];
     bool is_found;
 
-    /* It would stand in another file system than the store. */
+    /* The mark would be in another file system than the store. */
     if (store->vfs)
         return false;
     (void)snprintf(path, sizeof path, "%s.mark", store->path);
@@ -292,13 +293,13 @@ int det_sqlite_mark_refuse(
             (long long)mark->position, det_plural((uint64_t)mark->position));
     return det_error_set(
         reterr, DET_ERR_CORRUPT,
-        "%s has lost what it had acknowledged: %s %s missing; its log (-wal) is damaged or gone, "
-        "or an older copy is in its place; take the newest backup, or remove its .mark file to go "
-        "on without them; nothing was changed",
+        "%s has lost acknowledged commits: %s %s missing; its log (-wal) is damaged or missing, or "
+        "the file is an older copy; take the newest backup, or remove its .mark file to continue "
+        "without them; nothing was changed",
         store->path, what, lost == 1 ? "is" : "are");
 }
 
-/* The last position that a reader finds; below 0: an error. */
+/* The last position visible to a reader; below 0: an error. */
 static int64_t read_position(struct sqlite_connection *reader)
 {
     int64_t position = 0;
@@ -316,13 +317,13 @@ int det_sqlite_mark_compare(
     struct sqlite_mark now;
 
     if (position == DET_ERR_NO_MEMORY)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
-    /* What cannot be read is damaged otherwise, and can be looked at all the same. */
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for a store");
+    /* A store that cannot be read is damaged in another way, and may still be inspected. */
     if (position < 0)
         return 0;
     lost = det_sqlite_mark_lost(mark, reader->database, position);
-    /* It must be the mark of this store, whose identity is known by now. A writer may have
-     * checkpointed the log of the mark meanwhile, and begun another. */
+    /* The mark must belong to this store, whose identity is known now. A writer may have
+     * checkpointed the log of the mark meanwhile, and started another. */
     if (lost == 0 || !det_sqlite_mark_find(store, &now) || now.generation != mark->generation)
         return 0;
     store->loss = lost;
@@ -337,7 +338,7 @@ int det_sqlite_check_loss(struct det_store *base, struct det_error *reterr)
     return store->loss ? det_sqlite_mark_refuse(store, &store->lost_mark, store->loss, reterr) : 0;
 }
 
-/* Without the file, because it cannot be made, there is no mark: the store is as good without. */
+/* If the file cannot be created, the store works without a mark. */
 int det_sqlite_mark_open(struct sqlite_store *store, struct det_error *reterr)
 {
     struct det_world *world = store->store.world;
@@ -364,7 +365,7 @@ int det_sqlite_mark_open(struct sqlite_store *store, struct det_error *reterr)
     return 0;
 }
 
-/* A failure leaves an older mark, which is right too. */
+/* After a failure the older mark stays, which is still valid. */
 void det_sqlite_mark_write(struct sqlite_store *store)
 {
     unsigned char slot[SLOT_WRITTEN] = MAGIC;
@@ -372,6 +373,7 @@ void det_sqlite_mark_write(struct sqlite_store *store)
 
     if (!store->mark || !read_log(store->writer.database, &log))
         return;
+    det_assert(store->committed >= 0 && store->committed < store->next_position);
     read_last_frame(store->writer.database, &log);
     store->mark_generation++;
     put_number(slot + AT_GENERATION, store->mark_generation, 8);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* mark_test.c - a store that has lost what it had acknowledged is refused, and no other. */
+/* mark_test.c - only a store that has lost acknowledged commits is refused. */
 #include "store/sqlite/sqlite_test.h"
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@ static char *path_of(const struct shelf *shelf, const char *suffix, char *target
     return target;
 }
 
-/* What is behind its last send is that it is killed. */
+/* Sends, reports, and waits to be killed. */
 static void send_and_wait(struct shelf *shelf, int done)
 {
     if (shelf_open(shelf) < 0 || shelf_start(shelf) < 0)
@@ -34,7 +34,7 @@ static void send_and_wait(struct shelf *shelf, int done)
         (void)pause();
 }
 
-/* A store whose writer was killed with all of it in the log. */
+/* A store whose writer was killed with all commits in the log. */
 static void shelf_of_killed(struct shelf *shelf)
 {
     int done[2], status;
@@ -71,13 +71,13 @@ static void assert_lost(struct shelf *shelf, const char *words)
     assert_int_equal(shelf_open(shelf), DET_ERR_CORRUPT);
     if (!strstr(shelf->error.text, words))
         fail_msg("\"%s\" is not in \"%s\"", words, shelf->error.text);
-    assert_non_null(strstr(shelf->error.text, "lost what it had acknowledged"));
+    assert_non_null(strstr(shelf->error.text, "lost acknowledged commits"));
     assert_non_null(strstr(shelf->error.text, ".mark"));
     /* All of it has room. */
     assert_non_null(strstr(shelf->error.text, "; nothing was changed"));
 }
 
-static void what_a_killed_writer_acknowledged_is_there(void **state)
+static void commits_acknowledged_by_a_killed_writer_are_present(void **state)
 {
     struct shelf shelf;
     struct found found;
@@ -110,7 +110,7 @@ static void a_flipped_bit_in_the_log_is_refused_and_not_taken_for_its_end(void *
         assert_lost(&shelf, "positions of its log are missing");
         if (i > 0) {
             assert_int_equal(shelf_open_with(&shelf, &options), 0);
-            assert_non_null(strstr(shelf_check(&shelf)->texts, "lost what it had acknowledged"));
+            assert_non_null(strstr(shelf_check(&shelf)->texts, "lost acknowledged commits"));
             shelf_close(&shelf);
             /* How the loss is accepted. */
             assert_int_equal(unlink(path_of(&shelf, ".mark", path, sizeof path)), 0);
@@ -150,8 +150,8 @@ static void a_log_that_is_gone_is_missed(void **state)
     }
 }
 
-/* Who removes the file wants another one. */
-static void a_store_that_was_removed_is_made_anew(void **state)
+/* Removing the file means that a new store is wanted. */
+static void removed_store_is_created_again(void **state)
 {
     struct shelf *shelf = shelf_new();
 
@@ -164,7 +164,7 @@ static void a_store_that_was_removed_is_made_anew(void **state)
     shelf_free(shelf);
 }
 
-static void an_older_copy_in_the_place_of_a_store_is_told(void **state)
+static void older_copy_of_a_store_is_reported(void **state)
 {
     struct shelf *shelf = shelf_new();
     char copy[300], mark[300];
@@ -187,7 +187,7 @@ static void an_older_copy_in_the_place_of_a_store_is_told(void **state)
     shelf_free(shelf);
 }
 
-static void a_mark_that_is_torn_or_of_another_store_counts_for_nothing(void **state)
+static void torn_or_foreign_mark_is_ignored(void **state)
 {
     struct shelf *shelf = shelf_new(), *other = shelf_new();
     char path[300], theirs[300];
@@ -215,7 +215,7 @@ static void a_mark_that_is_torn_or_of_another_store_counts_for_nothing(void **st
     shelf_free(other);
 }
 
-static void one_slot_is_enough(void **state)
+static void one_valid_mark_slot_is_enough(void **state)
 {
     char path[300];
 
@@ -231,8 +231,8 @@ static void one_slot_is_enough(void **state)
     }
 }
 
-/* Changes without a position, which only the frames of the log tell. */
-static void a_lease_that_is_lost_is_missed_too(void **state)
+/* Changes without a position, visible in the frames of the log only. */
+static void lost_lease_change_is_detected(void **state)
 {
     struct det_store_lease_change change = {
         .verb = DET_LEASE_ACQUIRE, .name = "n", .owner = "me", .span = DET_SECOND
@@ -262,8 +262,8 @@ static void a_lease_that_is_lost_is_missed_too(void **state)
     shelf_free(shelf);
 }
 
-/* A store whose writer is gone, with a job in its log, and, if wanted, everything else in its file;
- * no event stands for the job. */
+/* A store without a writer, with a job in its log and, with `has_file`, everything else in its
+ * file; the job has no event. */
 static struct shelf *shelf_with_job(bool has_file)
 {
     const struct det_job_put put = { .queue = "q", .id = "job-1", .task = "work" };
@@ -305,7 +305,7 @@ static void assert_job(struct shelf *shelf)
     shelf_close(shelf);
 }
 
-static void a_job_that_went_with_the_log_is_missed(void **state)
+static void job_lost_with_the_log_is_detected(void **state)
 {
     char path[300];
 
@@ -393,7 +393,7 @@ static void a_mark_of_an_older_program_is_read(void **state)
     shelf_free(shelf);
 }
 
-/* As it is opened for reading, and copied. */
+/* Opens it for reading, and copies it. */
 static int copy_of(struct shelf *shelf, bool accepts_loss, const char *copy)
 {
     const struct det_store_options options = { .is_read_only = true, .accepts_loss = accepts_loss };
@@ -409,7 +409,7 @@ static int copy_of(struct shelf *shelf, bool accepts_loss, const char *copy)
     return r;
 }
 
-static void a_store_that_has_lost_something_is_copied_only_if_that_is_accepted(void **state)
+static void backup_after_a_loss_needs_the_accept_option(void **state)
 {
     static const char *const suffixes[] = { "", "-wal", ".mark" };
     struct det_store *store = NULL;
@@ -423,7 +423,7 @@ static void a_store_that_has_lost_something_is_copied_only_if_that_is_accepted(v
     snprintf(refused, sizeof refused, "%s", shelf.error.text);
     snprintf(copy, sizeof copy, "%s/copy.db", shelf.folder);
     assert_int_equal(copy_of(&shelf, false, copy), DET_ERR_CORRUPT);
-    /* In the words of the writer. */
+    /* With the message of the writer. */
     assert_string_equal(shelf.error.text, refused);
     assert_int_equal(access(copy, F_OK), -1);
     assert_int_equal(copy_of(&shelf, true, copy), 0);
@@ -450,7 +450,7 @@ static void a_store_that_has_lost_nothing_is_copied(void **state)
     assert_int_equal(copy_of(&shelf, false, copy), 0);
     assert_string_equal(shelf.error.text, "");
     shelf_deinit(&shelf);
-    /* Also beside a writer, whatever is in its log. */
+    /* Also beside a writer, with any content of its log. */
     for (int i = 0; i < 20; i++) {
         assert_int_equal(send(&open->pad, BARE, NULL), 0);
         if (i % 7 == 6) {
@@ -464,8 +464,8 @@ static void a_store_that_has_lost_nothing_is_copied(void **state)
     shelf_free(open);
 }
 
-/* Of the file of another store nothing is said. */
-static void a_reader_passes_over_the_mark_of_another_store(void **state)
+/* The mark of another store is ignored. */
+static void reader_ignores_the_mark_of_another_store(void **state)
 {
     struct shelf *shelf = shelf_new(), *other = shelf_new();
     char path[300], theirs[300], copy[300];
@@ -502,7 +502,7 @@ static void count_forget(struct det_world *world, struct det_file *file)
     forgotten++;
 }
 
-/* How many files are read from the disk again when it is opened; it stays open. */
+/* Opens it and returns the number of files that are read from the disk again. */
 static unsigned forgotten_by_opening(struct shelf *shelf)
 {
     struct det_world *world = det_world_real();
@@ -569,7 +569,7 @@ static void a_store_whose_sync_has_failed_is_read_from_the_disk_again(void **sta
     shelf_deinit(&shelf);
 }
 
-static void whatever_the_umask_nobody_else_may_read_a_store(void **state)
+static void store_files_are_private_whatever_the_umask(void **state)
 {
     static const char *const suffixes[] = { "", "-wal", "-shm", ".lock", ".mark" };
     mode_t mask = umask(0);
@@ -589,25 +589,25 @@ static void whatever_the_umask_nobody_else_may_read_a_store(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_killed_writer_acknowledged_is_there),
+        cmocka_unit_test(commits_acknowledged_by_a_killed_writer_are_present),
         cmocka_unit_test(a_flipped_bit_in_the_log_is_refused_and_not_taken_for_its_end),
         cmocka_unit_test(a_log_that_is_gone_is_missed),
-        cmocka_unit_test(a_store_that_was_removed_is_made_anew),
-        cmocka_unit_test(an_older_copy_in_the_place_of_a_store_is_told),
-        cmocka_unit_test(a_mark_that_is_torn_or_of_another_store_counts_for_nothing),
-        cmocka_unit_test(one_slot_is_enough),
-        cmocka_unit_test(a_lease_that_is_lost_is_missed_too),
-        cmocka_unit_test(a_job_that_went_with_the_log_is_missed),
+        cmocka_unit_test(removed_store_is_created_again),
+        cmocka_unit_test(older_copy_of_a_store_is_reported),
+        cmocka_unit_test(torn_or_foreign_mark_is_ignored),
+        cmocka_unit_test(one_valid_mark_slot_is_enough),
+        cmocka_unit_test(lost_lease_change_is_detected),
+        cmocka_unit_test(job_lost_with_the_log_is_detected),
         cmocka_unit_test(a_log_that_another_program_brought_into_the_file_is_not_missed),
         cmocka_unit_test(a_store_may_be_changed_by_another_program),
         cmocka_unit_test(a_mark_of_an_older_program_is_read),
-        cmocka_unit_test(a_store_that_has_lost_something_is_copied_only_if_that_is_accepted),
+        cmocka_unit_test(backup_after_a_loss_needs_the_accept_option),
         cmocka_unit_test(a_store_that_has_lost_nothing_is_copied),
-        cmocka_unit_test(a_reader_passes_over_the_mark_of_another_store),
+        cmocka_unit_test(reader_ignores_the_mark_of_another_store),
         cmocka_unit_test(a_store_that_was_closed_is_not_read_from_the_disk_again),
         cmocka_unit_test(a_store_whose_writer_was_killed_is_read_from_the_disk_again),
         cmocka_unit_test(a_store_whose_sync_has_failed_is_read_from_the_disk_again),
-        cmocka_unit_test(whatever_the_umask_nobody_else_may_read_a_store),
+        cmocka_unit_test(store_files_are_private_whatever_the_umask),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* open_test.c - which files are opened, which are refused, with what words; and that what is
- * refused stays as it was. */
+/* open_test.c - accepted and refused files, with their messages; refused files are unchanged. */
 #include <detent/tool/store.h>
 
 #include "store/sqlite/sqlite_test.h"
@@ -16,7 +15,7 @@ static void assert_text(const struct det_error *error, const char *wanted)
         fail_msg("\"%s\" is not in \"%s\"", wanted, error->text);
 }
 
-/* The file is refused, and is byte for byte what it was. */
+/* Expects a refusal, and that no byte of the file changed. */
 static void assert_refused(struct shelf *shelf, int code, const char *words)
 {
     size_t before_size, after_size;
@@ -65,7 +64,7 @@ static void a_new_store_has_its_marks_and_keeps_its_identity(void **state)
     shelf_free(shelf);
 }
 
-static void urls_that_say_nothing_are_refused(void **state)
+static void invalid_sqlite_urls_are_refused(void **state)
 {
     static const char *const urls[] = {
         "sqlite:",
@@ -107,7 +106,7 @@ static void options_in_the_url_are_taken(void **state)
     shelf_deinit(&shelf);
 }
 
-static void what_is_not_there_is_not_made_by_those_who_only_look(void **state)
+static void read_only_open_does_not_create_a_store(void **state)
 {
     char lock[300];
     struct shelf shelf;
@@ -121,14 +120,14 @@ static void what_is_not_there_is_not_made_by_those_who_only_look(void **state)
     assert_int_equal(
         shelf_open_with(&shelf, &(struct det_store_options){ .is_read_only = true }),
         DET_ERR_NOT_FOUND);
-    assert_text(&shelf.error, "no such file");
+    assert_text(&shelf.error, "does not exist");
     assert_text(&shelf.error, "\"detent start FILE.fsm ID --store sqlite:/");
     assert_int_not_equal(access(shelf.path, F_OK), 0);
     assert_int_not_equal(access(lock, F_OK), 0);
     shelf_deinit(&shelf);
 }
 
-static void files_of_others_are_refused_and_left_alone(void **state)
+static void foreign_files_are_refused_and_unchanged(void **state)
 {
     static const char text[] = "this is a letter to somebody, and long enough to be read as a file";
     struct shelf shelf;
@@ -143,7 +142,7 @@ static void files_of_others_are_refused_and_left_alone(void **state)
     assert_int_equal(unlink(shelf.path), 0);
     shelf_exec(&shelf, "PRAGMA application_id = 7; PRAGMA user_version = 9");
     assert_refused(&shelf, DET_ERR_FOREIGN, "no tables");
-    /* Somebody had something in it. */
+    /* The lost file had content. */
     assert_int_equal(unlink(shelf.path), 0);
     shelf_exec(&shelf, "CREATE TABLE t (a); DROP TABLE t");
     assert_refused(&shelf, DET_ERR_FOREIGN, "no tables");
@@ -165,8 +164,8 @@ static void an_empty_file_becomes_a_store_unless_it_must_be_one(void **state)
     shelf_deinit(&shelf);
 }
 
-/* What one leaves who is killed while it makes the file: a page, and nothing in it. */
-static void a_file_that_was_being_made_becomes_a_store_unless_it_must_be_one(void **state)
+/* A writer killed while it creates the file leaves one empty page. */
+static void incomplete_new_file_becomes_a_store_unless_must_exist(void **state)
 {
     static const char *const left[] = {
         "PRAGMA journal_mode = WAL; PRAGMA user_version = 0",
@@ -186,7 +185,7 @@ static void a_file_that_was_being_made_becomes_a_store_unless_it_must_be_one(voi
         assert_int_equal(
             shelf_open_with(&shelf, &(struct det_store_options){ .is_read_only = true }),
             DET_ERR_NOT_FOUND);
-        assert_text(&shelf.error, "no store in it");
+        assert_text(&shelf.error, "contains no store yet");
         assert_int_equal(shelf_ask(&shelf, "SELECT count(*) FROM sqlite_schema"), 0);
         assert_int_equal(shelf_open(&shelf), 0);
         assert_int_equal(shelf_start(&shelf), 0);
@@ -194,7 +193,7 @@ static void a_file_that_was_being_made_becomes_a_store_unless_it_must_be_one(voi
     }
 }
 
-static void a_newer_schema_is_refused_and_one_that_never_was(void **state)
+static void newer_and_invalid_schema_numbers_are_refused(void **state)
 {
     struct shelf *shelf = shelf_new();
 
@@ -205,11 +204,11 @@ static void a_newer_schema_is_refused_and_one_that_never_was(void **state)
     assert_int_equal(shelf->error.expected, 7);
     assert_int_equal(shelf->error.actual, 8);
     shelf_exec(shelf, "PRAGMA user_version = 0");
-    assert_refused(shelf, DET_ERR_CORRUPT, "never was");
+    assert_refused(shelf, DET_ERR_CORRUPT, "unknown schema");
     shelf_free(shelf);
 }
 
-static void missing_columns_are_listed_and_more_of_them_are_fine(void **state)
+static void missing_columns_are_listed_and_extra_ones_ignored(void **state)
 {
     struct shelf *shelf = shelf_new();
     struct found found;
@@ -230,7 +229,7 @@ static void missing_columns_are_listed_and_more_of_them_are_fine(void **state)
     shelf_free(shelf);
 }
 
-static void a_store_that_does_not_say_which_it_is_is_damaged(void **state)
+static void store_with_a_damaged_identity_is_refused(void **state)
 {
     struct shelf *shelf = shelf_new();
 
@@ -270,7 +269,7 @@ static void a_damaged_file_is_found_when_it_is_opened(void **state)
     shelf_free(shelf);
 }
 
-static void an_index_that_misses_rows_is_found_when_it_is_opened(void **state)
+static void incomplete_index_is_found_at_open(void **state)
 {
     struct shelf *shelf = shelf_new();
 
@@ -289,8 +288,8 @@ static void an_index_that_misses_rows_is_found_when_it_is_opened(void **state)
     shelf_free(shelf);
 }
 
-/* Beyond the size that is checked whole: that would take too long. */
-static void a_large_file_is_checked_in_its_small_tables(void **state)
+/* Beyond the size that is checked completely. */
+static void large_file_is_checked_only_in_its_small_tables(void **state)
 {
     struct shelf *shelf = shelf_new();
     struct found found;
@@ -321,7 +320,7 @@ static void a_folder_is_not_a_store(void **state)
     assert_text(&shelf.error, "is a folder");
     snprintf(shelf.url, sizeof shelf.url, "sqlite:%s/no/folder.db", shelf.folder);
     assert_int_equal(shelf_open(&shelf), DET_ERR_NOT_FOUND);
-    assert_text(&shelf.error, "/no is not there");
+    assert_text(&shelf.error, "/no does not exist");
     shelf_deinit(&shelf);
 }
 
@@ -344,7 +343,7 @@ static void a_file_that_may_not_be_written_is_refused_but_can_be_read(void **sta
     shelf_free(shelf);
 }
 
-static int look(struct det_test_memory *memory, void *argument)
+static int inspect(struct det_test_memory *memory, void *argument)
 {
     struct det_store_options options = { .allocator = &memory->allocator, .is_read_only = true };
     struct shelf *shelf = argument;
@@ -358,7 +357,7 @@ static int look(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void where_nothing_may_be_written_the_file_is_read_if_it_is_all_there_is(void **state)
+static void file_on_read_only_media_is_read_if_it_has_no_log(void **state)
 {
     const struct det_store_options reading = { .is_read_only = true };
     struct shelf *shelf = shelf_new();
@@ -371,7 +370,7 @@ static void where_nothing_may_be_written_the_file_is_read_if_it_is_all_there_is(
     faulty.is_shut = true;
     snprintf(path, sizeof path, "%s-wal", shelf->path);
     det_test_write_file(path, "", 0);
-    det_test_each_failure(look, shelf);
+    det_test_each_failure(inspect, shelf);
     det_test_write_file(path, "something", 9);
     assert_int_equal(shelf_open_with(shelf, &reading), DET_ERR_READ_ONLY);
     assert_text(&shelf->error, "commits in");
@@ -398,7 +397,7 @@ static int no_file(struct det_world *world, const char *path, unsigned flags, st
     return open_result;
 }
 
-static void a_lock_file_that_cannot_be_opened_is_told_with_the_reason(void **state)
+static void unopenable_lock_file_is_reported_with_the_reason(void **state)
 {
     static const struct {
         int result;
@@ -409,7 +408,7 @@ static void a_lock_file_that_cannot_be_opened_is_told_with_the_reason(void **sta
         { DET_ERR_IO, true, true, DET_ERR_READ_ONLY, ".lock (no permission" },
         { DET_ERR_IO, true, false, DET_ERR_READ_ONLY, " (no permission" },
         { DET_ERR_IO, false, false, DET_ERR_READ_ONLY, ".lock (no permission" },
-        { DET_ERR_IO, false, true, DET_ERR_IO, "look after the disk" },
+        { DET_ERR_IO, false, true, DET_ERR_IO, "check the disk" },
         { DET_ERR_LIMIT, false, true, DET_ERR_LIMIT, "cannot open its lock file" },
     };
     struct det_world *world = det_world_real();
@@ -496,7 +495,7 @@ static int no_sync(struct det_world *world, const char *path)
     return DET_ERR_IO;
 }
 
-static void what_the_system_does_not_give_opens_no_store(void **state)
+static void open_fails_when_system_resources_are_missing(void **state)
 {
     struct det_world *world = det_world_real();
     const struct det_world_ops *before = world->ops;
@@ -520,7 +519,7 @@ static void what_the_system_does_not_give_opens_no_store(void **state)
     shelf_deinit(&shelf);
 }
 
-/* Another one each time, with all that an instance can have. */
+/* Starts another instance each time, with all kinds of rows. */
 static int begin_one(struct shelf *shelf)
 {
     static unsigned number;
@@ -568,7 +567,7 @@ static int live(struct det_test_memory *memory, void *argument)
         shelf->pad.commit.reason = "because";
         shelf->pad.commit.is_snapshot = true;
         r = commit(&shelf->pad);
-        /* What is refused for want of memory is not there. */
+        /* An instance refused for lack of memory does not exist. */
         if (r == DET_ERR_NO_MEMORY)
             shelf->pad.head.sequence = sequence;
     }
@@ -580,7 +579,7 @@ static int live(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void without_memory_nothing_is_lost_and_nothing_half_done(void **state)
+static void store_survives_every_failed_allocation(void **state)
 {
     struct shelf shelf;
 
@@ -596,25 +595,25 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_store_has_its_marks_and_keeps_its_identity),
-        cmocka_unit_test(urls_that_say_nothing_are_refused),
+        cmocka_unit_test(invalid_sqlite_urls_are_refused),
         cmocka_unit_test(options_in_the_url_are_taken),
-        cmocka_unit_test(what_is_not_there_is_not_made_by_those_who_only_look),
-        cmocka_unit_test(files_of_others_are_refused_and_left_alone),
+        cmocka_unit_test(read_only_open_does_not_create_a_store),
+        cmocka_unit_test(foreign_files_are_refused_and_unchanged),
         cmocka_unit_test(an_empty_file_becomes_a_store_unless_it_must_be_one),
-        cmocka_unit_test(a_file_that_was_being_made_becomes_a_store_unless_it_must_be_one),
-        cmocka_unit_test(a_newer_schema_is_refused_and_one_that_never_was),
-        cmocka_unit_test(missing_columns_are_listed_and_more_of_them_are_fine),
-        cmocka_unit_test(a_store_that_does_not_say_which_it_is_is_damaged),
+        cmocka_unit_test(incomplete_new_file_becomes_a_store_unless_must_exist),
+        cmocka_unit_test(newer_and_invalid_schema_numbers_are_refused),
+        cmocka_unit_test(missing_columns_are_listed_and_extra_ones_ignored),
+        cmocka_unit_test(store_with_a_damaged_identity_is_refused),
         cmocka_unit_test(a_damaged_file_is_found_when_it_is_opened),
-        cmocka_unit_test(an_index_that_misses_rows_is_found_when_it_is_opened),
-        cmocka_unit_test(a_large_file_is_checked_in_its_small_tables),
+        cmocka_unit_test(incomplete_index_is_found_at_open),
+        cmocka_unit_test(large_file_is_checked_only_in_its_small_tables),
         cmocka_unit_test(a_folder_is_not_a_store),
         cmocka_unit_test(a_file_that_may_not_be_written_is_refused_but_can_be_read),
-        cmocka_unit_test(where_nothing_may_be_written_the_file_is_read_if_it_is_all_there_is),
-        cmocka_unit_test(a_lock_file_that_cannot_be_opened_is_told_with_the_reason),
+        cmocka_unit_test(file_on_read_only_media_is_read_if_it_has_no_log),
+        cmocka_unit_test(unopenable_lock_file_is_reported_with_the_reason),
         cmocka_unit_test(file_systems_that_cannot_be_relied_on_are_refused),
-        cmocka_unit_test(what_the_system_does_not_give_opens_no_store),
-        cmocka_unit_test(without_memory_nothing_is_lost_and_nothing_half_done),
+        cmocka_unit_test(open_fails_when_system_resources_are_missing),
+        cmocka_unit_test(store_survives_every_failed_allocation),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

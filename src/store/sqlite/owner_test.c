@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* owner_test.c - whose the files of a store are that root makes, and that a link in their
- * place gives nothing away. */
+/* owner_test.c - the owner of the files of a store created by root, and links in their place. */
 #include "store/sqlite/sqlite_test.h"
 
 /* A user and a group that need no names: only root can be them for a while. */
@@ -57,7 +56,7 @@ static void a_store_that_root_makes_belongs_to_the_owner_of_its_folder(void **st
     shelf_deinit(&shelf);
 }
 
-static void what_was_there_before_keeps_its_owner(void **state)
+static void existing_files_keep_their_owner(void **state)
 {
     char link[300], target[300];
     struct shelf shelf;
@@ -114,7 +113,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_store_that_root_makes_belongs_to_the_owner_of_its_folder),
-        cmocka_unit_test(what_was_there_before_keeps_its_owner),
+        cmocka_unit_test(existing_files_keep_their_owner),
         cmocka_unit_test(a_link_in_place_of_the_lock_or_mark_is_not_followed),
     };
 

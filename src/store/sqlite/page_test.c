@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* page_test.c - walks in pages: what is deleted meanwhile, what is damaged, no memory. */
+/* page_test.c - walks in pages: rows deleted meanwhile, damaged rows, lack of memory. */
 #include "store/sqlite/sqlite_test.h"
 
 #define MANY 900u
@@ -85,7 +85,7 @@ static void events_that_go_while_another_process_walks_are_not_damage(void **sta
     shelf_free(walk.writer);
 }
 
-static void all_of_them_may_go(void **state)
+static void all_events_may_be_pruned_during_a_walk(void **state)
 {
     struct pruning_walk walk = { .writer = shelf_many(), .prune_to = MANY };
 
@@ -95,7 +95,7 @@ static void all_of_them_may_go(void **state)
     shelf_free(walk.writer);
 }
 
-static void what_is_before_a_damaged_event_is_shown_before_that_is_told(void **state)
+static void events_before_a_damaged_one_are_visited(void **state)
 {
     struct shelf *shelf = shelf_many();
     struct rows rows = { 0 };
@@ -172,7 +172,7 @@ static int walk_all(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void a_walk_without_memory_holds_nothing(void **state)
+static void walk_without_memory_keeps_no_lock(void **state)
 {
     struct shelf *shelf = shelf_new();
     struct det_store_timer_change timer = { DET_STORE_SET,
@@ -197,9 +197,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_that_go_while_another_process_walks_are_not_damage),
-        cmocka_unit_test(all_of_them_may_go),
-        cmocka_unit_test(what_is_before_a_damaged_event_is_shown_before_that_is_told),
-        cmocka_unit_test(a_walk_without_memory_holds_nothing),
+        cmocka_unit_test(all_events_may_be_pruned_during_a_walk),
+        cmocka_unit_test(events_before_a_damaged_one_are_visited),
+        cmocka_unit_test(walk_without_memory_keeps_no_lock),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* place.c - the path of the file: what is there, its permissions, and the lock file.
+/* place.c - the path of the file: its existence, its permissions, and the lock file.
  *
- * SQLite's own file system is asked, without a descriptor: closing one would give up the locks that
- * another store of this process may have on the file. */
+ * The checks use SQLite's VFS without a descriptor: closing a descriptor would release the locks of
+ * another store of this process on the file. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #include "os/os.h"
 #include "store/sqlite/sqlite.h"
 
-/* What cannot be asked is not so. */
+/* False if the check fails. */
 static bool may_access(const struct sqlite_store *store, const char *path, int what)
 {
     sqlite3_vfs *vfs = sqlite3_vfs_find(store->vfs);
@@ -53,12 +53,12 @@ int det_sqlite_place(
     if ((options->must_exist || options->is_read_only) && !det_sqlite_is_there(store, ""))
         return det_error_set(
             reterr, DET_ERR_NOT_FOUND,
-            "%s: there is no such file; \"detent start FILE.fsm ID --store sqlite:%s\" makes it",
+            "%s does not exist; create it with \"detent start FILE.fsm ID --store sqlite:%s\"",
             store->path, store->path);
     return 0;
 }
 
-/* The lock file could not be opened. */
+/* The error of opening the lock file. */
 static int explain_lock(
     const struct sqlite_store *store, const char *lock, int r, struct det_error *reterr)
 {
@@ -75,12 +75,11 @@ static int explain_lock(
             folder);
     if (r == DET_ERR_NOT_FOUND)
         return det_error_set(
-            reterr, r, "%s: the folder %s is not there; make it first", store->path, folder);
+            reterr, r, "%s: the folder %s does not exist; create it first", store->path, folder);
     if (may_access(store, lock, SQLITE_ACCESS_READWRITE))
         return det_error_set(
             reterr, r,
-            "%s: cannot open its lock file %s: %s; remove it if it is a link, else look after the "
-            "disk",
+            "%s: cannot open its lock file %s: %s; remove it if it is a link, else check the disk",
             store->path, lock, det_error_text(r));
     return det_error_set(
         reterr, DET_ERR_READ_ONLY,
@@ -98,7 +97,7 @@ static int refuse_second(const struct sqlite_store *store, struct det_error *ret
     size = det_file_read(store->store.world, store->lock, 0, text, sizeof text - 1);
     if (size > 0)
         (void)det_parse_i64(det_view_of(text, strcspn(text, "\n")), &holder);
-    /* Who has just locked it may not have come to write it. */
+    /* A process that has just locked the file may not have written its number yet. */
     if (holder > 0)
         (void)snprintf(who, sizeof who, "process %lld", (long long)holder);
     return det_error_set(
@@ -108,7 +107,7 @@ static int refuse_second(const struct sqlite_store *store, struct det_error *ret
         store->path, who);
 }
 
-/* For people only: whether it is locked does not depend on what it says. */
+/* For people only: the lock does not depend on the content. */
 static void write_number(const struct sqlite_store *store)
 {
     struct det_world *world = store->store.world;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* prune.c - deletes the events that a snapshot replaces, from the newest of them back. */
+/* prune.c - deletes the events that a snapshot covers, from the newest of them back. */
+#include "base/assert.h"
 #include "os/os.h"
+#include "store/contract.h"
 #include "store/sqlite/sqlite.h"
 
 struct pruning {
@@ -12,7 +14,7 @@ struct pruning {
     uint64_t deleted;
 };
 
-/* The sequence up to which events may go: that of the snapshot, if there is a good one. */
+/* Reads the last sequence to delete: that of the snapshot, if it is valid. */
 static int read_limit(struct sqlite_store *store, struct pruning *pruning)
 {
     struct sqlite_call call;
@@ -47,7 +49,7 @@ static int run_on(
     return det_sqlite_run(&call);
 }
 
-/* Finds the newest event that goes; the one before it in the walk, if any, begins the chain. */
+/* Finds the newest event to delete; its successor in the chain, if any, becomes the first. */
 static int find_cut(
     struct sqlite_store *store, const struct pruning *pruning, struct sqlite_step *kept,
     struct sqlite_step *cut)
@@ -85,8 +87,8 @@ static int delete_from(struct sqlite_store *store, struct pruning *pruning, stru
     return 0;
 }
 
-/* Its last event may be the last of all: without it the next opening would count on from a lower
- * position, and give those behind it again. */
+/* The instance's last event may be the last of the log: without this, the next opening would
+ * continue from a lower position and assign later ones again. */
 static int cut_all(struct sqlite_store *store, const struct sqlite_instance *instance)
 {
     int r;
@@ -102,6 +104,8 @@ static int run_prune(struct sqlite_store *store, void *context)
     struct sqlite_step kept = { 0 }, cut = { 0 };
     int r;
 
+    sqlite_assert_writing(store);
+    det_assert(pruning->deleted == 0);
     r = det_sqlite_instance_refresh(store, instance);
     if (r == 0)
         r = read_limit(store, pruning);
@@ -117,7 +121,7 @@ static int run_prune(struct sqlite_store *store, void *context)
                       : cut_all(store, instance);
     if (r == 0)
         r = run_on(store, STATEMENT_START_DELETE, instance->key, 0);
-    /* Every handle reads again where its chain begins. */
+    /* Every handle reads the beginning of its chain again. */
     store->prunings++;
     return r < 0 ? r : delete_from(store, pruning, cut);
 }
@@ -129,6 +133,7 @@ int det_sqlite_prune(
     struct pruning pruning = { sqlite_instance_of(instance), sequence, answers_before, 0 };
     int r;
 
+    det_contract_prune(instance, ret);
     r = det_sqlite_alone(sqlite_store_of(base), run_prune, &pruning);
     if (r < 0)
         return r;

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* reading_test.c - whatever SQLite lacks, what is read is true, or refused. */
+/* reading_test.c - with any failure of SQLite a read is correct or refused. */
 /* test: sanitized */
 #include <detent/tool/store.h>
 
-#include "store/sqlite/deed_test.h"
+#include "store/sqlite/operation_test.h"
 
-static int do_load(struct shelf *shelf, struct det_buffer *said)
+static int do_load(struct shelf *shelf, struct det_buffer *printed)
 {
     struct found found;
     int r = shelf_load(shelf, &found);
 
     if (r == 0)
         det_buffer_format(
-            said, "%d %d %d %d timers %d effects %d deferred %d history %d",
+            printed, "%d %d %d %d timers %d effects %d deferred %d history %d",
             (int)found.loaded.head.sequence, (int)found.loaded.head.visit,
             (int)found.loaded.head.state, (int)found.data, (int)found.timer_count,
             (int)found.effect_count, (int)found.deferred_count, (int)found.loaded.history_count);
     return r;
 }
 
-static int do_answer(struct shelf *shelf, struct det_buffer *said)
+static int do_answer(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
     struct det_store_answer answer;
@@ -29,12 +29,12 @@ static int do_answer(struct shelf *shelf, struct det_buffer *said)
 
     if (r == 0)
         det_buffer_format(
-            said, "%d %d %d %d", answer.outcome, answer.state, (int)answer.sequence,
+            printed, "%d %d %d %d", answer.outcome, answer.state, (int)answer.sequence,
             (int)answer.visit);
     return r;
 }
 
-static int say_event(void *context, const struct det_store_event *row)
+static int print_event(void *context, const struct det_store_event *row)
 {
     det_buffer_format(
         context, "%d:%d>%d %s %s; ", (int)row->sequence, row->from, row->to,
@@ -42,57 +42,57 @@ static int say_event(void *context, const struct det_store_event *row)
     return 0;
 }
 
-static int do_events(struct shelf *shelf, struct det_buffer *said)
+static int do_events(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
 
-    return store->ops->events(store, shelf->pad.instance, 0, say_event, said);
+    return store->ops->events(store, shelf->pad.instance, 0, print_event, printed);
 }
 
-static int say_listed(void *context, const struct det_store_listed *row)
+static int print_listed(void *context, const struct det_store_listed *row)
 {
     det_buffer_format(context, "%s %d %d; ", row->id, (int)row->state, (int)row->sequence);
     return 0;
 }
 
-static int do_list(struct shelf *shelf, struct det_buffer *said)
+static int do_list(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
 
     return store->ops->list(
-        store, shelf->machine, &(struct det_store_query){ 0 }, say_listed, said);
+        store, shelf->machine, &(struct det_store_query){ 0 }, print_listed, printed);
 }
 
-static int do_list_dead(struct shelf *shelf, struct det_buffer *said)
+static int do_list_dead(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
 
     return store->ops->list(
         store, shelf->machine,
-        &(struct det_store_query){ .has_dead = true, .has_state = true, .state = 0 }, say_listed,
-        said);
+        &(struct det_store_query){ .has_dead = true, .has_state = true, .state = 0 }, print_listed,
+        printed);
 }
 
-static int say_due(void *context, const struct det_store_due *row)
+static int print_due(void *context, const struct det_store_due *row)
 {
     det_buffer_format(context, "%s %d %d; ", row->id, (int)row->due, row->is_timer);
     return 0;
 }
 
-static int do_due(struct shelf *shelf, struct det_buffer *said)
+static int do_due(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
     det_time next = 0;
     int r = store->ops->due(
-        store, shelf->machine, &(struct det_store_due_query){ .before = 1000, .limit = 2 }, say_due,
-        said, &next);
+        store, shelf->machine, &(struct det_store_due_query){ .before = 1000, .limit = 2 },
+        print_due, printed, &next);
 
     if (r == 0)
-        det_buffer_format(said, "then %lld", (long long)next);
+        det_buffer_format(printed, "then %lld", (long long)next);
     return r;
 }
 
-static int do_snapshot(struct shelf *shelf, struct det_buffer *said)
+static int do_snapshot(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
     uint64_t data;
@@ -101,12 +101,12 @@ static int do_snapshot(struct shelf *shelf, struct det_buffer *said)
 
     if (r == 0)
         det_buffer_format(
-            said, "%d %d history %d", (int)snapshot.loaded.head.sequence,
+            printed, "%d %d history %d", (int)snapshot.loaded.head.sequence,
             snapshot.loaded.head.state, (int)snapshot.loaded.history_count);
     return r;
 }
 
-static int do_start(struct shelf *shelf, struct det_buffer *said)
+static int do_start(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
     uint64_t data;
@@ -115,11 +115,11 @@ static int do_start(struct shelf *shelf, struct det_buffer *said)
 
     if (r == 0)
         det_buffer_format(
-            said, "%d %d %d %d", (int)began.at, (int)began.version, began.state, (int)data);
+            printed, "%d %d %d %d", (int)began.at, (int)began.version, began.state, (int)data);
     return r;
 }
 
-static int say_logged(void *context, const struct det_store_logged *row)
+static int print_logged(void *context, const struct det_store_logged *row)
 {
     det_buffer_format(
         context, "%d %s/%s %d %s>%s %s %s %s %s %d; ", (int)row->position, row->machine, row->id,
@@ -129,28 +129,28 @@ static int say_logged(void *context, const struct det_store_logged *row)
     return 0;
 }
 
-static int do_log(struct shelf *shelf, struct det_buffer *said)
+static int do_log(struct shelf *shelf, struct det_buffer *printed)
 {
     uint64_t next = 0;
-    int r = det_store_log(shelf->pad.store, NULL, say_logged, said, &next);
+    int r = det_store_log(shelf->pad.store, NULL, print_logged, printed, &next);
 
     if (r == 0)
-        det_buffer_format(said, "then %d", (int)next);
+        det_buffer_format(printed, "then %d", (int)next);
     return r;
 }
 
-static int do_log_back(struct shelf *shelf, struct det_buffer *said)
+static int do_log_back(struct shelf *shelf, struct det_buffer *printed)
 {
     const struct det_store_log_query query = { .is_backward = true, .limit = 3 };
     uint64_t next = 0;
-    int r = det_store_log(shelf->pad.store, &query, say_logged, said, &next);
+    int r = det_store_log(shelf->pad.store, &query, print_logged, printed, &next);
 
     if (r == 0)
-        det_buffer_format(said, "then %d", (int)next);
+        det_buffer_format(printed, "then %d", (int)next);
     return r;
 }
 
-static int say_counted(void *context, const struct det_store_counted *row)
+static int print_counted(void *context, const struct det_store_counted *row)
 {
     det_buffer_format(
         context, "%s/%s %d %d %d %d %d; ", row->machine, row->state ? row->state : "-",
@@ -158,48 +158,49 @@ static int say_counted(void *context, const struct det_store_counted *row)
     return 0;
 }
 
-static int do_count(struct shelf *shelf, struct det_buffer *said)
+static int do_count(struct shelf *shelf, struct det_buffer *printed)
 {
     uint64_t bytes;
 
-    return det_store_count(shelf->pad.store, say_counted, said, &bytes);
+    return det_store_count(shelf->pad.store, print_counted, printed, &bytes);
 }
 
-static int say_machine(void *context, const char *name, uint32_t version, const char *spec)
+static int print_machine(void *context, const char *name, uint32_t version, const char *spec)
 {
     det_buffer_format(context, "%s %d %d; ", name, (int)version, (int)strlen(spec));
     return 0;
 }
 
-static int do_machines(struct shelf *shelf, struct det_buffer *said)
+static int do_machines(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
 
-    return store->ops->machines(store, say_machine, said);
+    return store->ops->machines(store, print_machine, printed);
 }
 
-static int say_finding(void *context, const struct det_store_finding *row)
+static int print_finding(void *context, const struct det_store_finding *row)
 {
     det_buffer_format(
         context, "%s/%d: %s; ", row->id ? row->id : "", (int)row->sequence, row->text);
     return 0;
 }
 
-static int do_check(struct shelf *shelf, struct det_buffer *said)
+static int do_check(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
 
-    return store->ops->check(store, say_finding, NULL, said);
+    return store->ops->check(store, print_finding, NULL, printed);
 }
 
-static int do_jobs(struct shelf *shelf, struct det_buffer *said)
+static int do_jobs(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
 
-    return store->ops->jobs->list(store, &(struct det_job_query){ .limit = 100 }, say_job, said);
+    return store->ops->jobs->list(
+        store, &(struct det_job_query){ .limit = 100 }, print_job, printed);
 }
 
-static int say_schedule(void *context, const char *name, const struct det_job_schedule *schedule)
+static int print_schedule(void *context, const char *name, const struct det_job_schedule *schedule)
 {
     det_buffer_format(
         context, "%s %d %d %d; ", name, (int)schedule->next_at, (int)schedule->last_at,
@@ -207,59 +208,59 @@ static int say_schedule(void *context, const char *name, const struct det_job_sc
     return 0;
 }
 
-static int do_schedules(struct shelf *shelf, struct det_buffer *said)
+static int do_schedules(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
 
-    return store->ops->jobs->schedules(store, say_schedule, said);
+    return store->ops->jobs->schedules(store, print_schedule, printed);
 }
 
-static int do_schedule(struct shelf *shelf, struct det_buffer *said)
+static int do_schedule(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
     struct det_job_schedule schedule;
     int r = store->ops->jobs->schedule(store, "nightly", &schedule);
 
-    return r < 0 ? r : say_schedule(said, "nightly", &schedule);
+    return r < 0 ? r : print_schedule(printed, "nightly", &schedule);
 }
 
-static int say_lease(int r, const struct det_store_lease *lease, struct det_buffer *said)
+static int print_lease(int r, const struct det_store_lease *lease, struct det_buffer *printed)
 {
     if (r < 0)
         return r;
     assert_string_equal(lease->owner, "me");
-    det_buffer_format(said, "%s %d %d", lease->owner, (int)lease->token, (int)lease->sequence);
+    det_buffer_format(printed, "%s %d %d", lease->owner, (int)lease->token, (int)lease->sequence);
     return 0;
 }
 
-static int do_look_lease(struct shelf *shelf, struct det_buffer *said)
+static int do_read_lease(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
     struct det_store_lease lease;
     int r = store->ops->lease(
-        store, &(struct det_store_lease_change){ DET_LEASE_LOOK, "leader", NULL, 0, 0 }, &lease);
+        store, &(struct det_store_lease_change){ DET_LEASE_READ, "leader", NULL, 0, 0 }, &lease);
 
-    return say_lease(r, &lease, said);
+    return print_lease(r, &lease, printed);
 }
 
-static int do_look_lock(struct shelf *shelf, struct det_buffer *said)
+static int do_look_lock(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
     struct det_store_lease lease;
     int r = store->ops->lock(
-        store, shelf->machine, &(struct det_store_lease_change){ DET_LEASE_LOOK, "q", NULL, 0, 0 },
+        store, shelf->machine, &(struct det_store_lease_change){ DET_LEASE_READ, "q", NULL, 0, 0 },
         &lease);
 
-    return say_lease(r, &lease, said);
+    return print_lease(r, &lease, printed);
 }
 
-static int do_backup(struct shelf *shelf, struct det_buffer *said)
+static int do_backup(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
     char copy[300];
     int r;
 
-    (void)said;
+    (void)printed;
     snprintf(copy, sizeof copy, "%s/copy.db", shelf->folder);
     (void)unlink(copy);
     shelf->error = (struct det_error){ 0 };
@@ -268,19 +269,19 @@ static int do_backup(struct shelf *shelf, struct det_buffer *said)
     return r;
 }
 
-static int do_serve(struct shelf *shelf, struct det_buffer *said)
+static int do_serve(struct shelf *shelf, struct det_buffer *printed)
 {
     struct det_store *store = shelf->pad.store;
     int r;
 
-    (void)said;
+    (void)printed;
     shelf->error = (struct det_error){ 0 };
     r = store->ops->serve(store, shelf->machine, &shelf->error);
     assert_true(r == 0 || shelf->error.text[0]);
     return r;
 }
 
-static const struct deed deeds[] = {
+static const struct action deeds[] = {
     { "load", do_load, NULL, false, false },
     { "answer", do_answer, NULL, false, false },
     { "events", do_events, NULL, false, false },
@@ -297,7 +298,7 @@ static const struct deed deeds[] = {
     { "jobs", do_jobs, NULL, false, false },
     { "schedules", do_schedules, NULL, false, false },
     { "schedule", do_schedule, NULL, false, false },
-    { "look at a lease", do_look_lease, NULL, false, false },
+    { "look at a lease", do_read_lease, NULL, false, false },
     { "look at a lock", do_look_lock, NULL, false, false },
     { "backup", do_backup, NULL, false, false },
     { "serve", do_serve, NULL, false, true },
@@ -388,15 +389,15 @@ static void no_memory_for_a_text_is_not_damage(void **state)
     trial_init(&trial);
     widen(&trial);
     for (size_t i = 0; i < sizeof deeds / sizeof deeds[0]; i++) {
-        trial.deed = &deeds[i];
+        trial.action = &deeds[i];
         find_truth(&trial);
-        try_deed(&trial, LACK_MEMORY, true);
+        try_action(&trial, LACK_MEMORY, true);
     }
     assert_true(trial.points > 100);
     trial_deinit(&trial);
 }
 
-static void whatever_sqlite_lacks_what_is_read_is_true_or_refused(void **state)
+static void sqlite_faults_leave_reads_right_or_refused(void **state)
 {
     (void)state;
     try_each(deeds, sizeof deeds / sizeof deeds[0]);
@@ -406,7 +407,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_memory_for_a_text_is_not_damage),
-        cmocka_unit_test(whatever_sqlite_lacks_what_is_read_is_true_or_refused),
+        cmocka_unit_test(sqlite_faults_leave_reads_right_or_refused),
     };
 
     make_scarce();

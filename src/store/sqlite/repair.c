@@ -3,11 +3,11 @@
 
 /* repair.c - rewrites the damaged head of an instance.
  *
- * The caller derives what the head should be. The row itself proves whether that is right: its
- * checksum, which was made when the head was good, covers every column. If the version of the
- * definition that wrote the row, or the hash of the last event, may be damaged, both the stored and
- * the derived value are tried. If only the checksum is damaged, the rest of the row must be as
- * derived, and nothing of it is trusted unchecked. */
+ * The caller derives the head. The row itself proves whether the result is right: its checksum,
+ * made when the head was valid, covers every column. If the version of the definition that wrote
+ * the row, or the hash of the last event, may be damaged, both the stored and the derived value are
+ * tried. If only the checksum is damaged, the rest of the row must equal the derived head; no
+ * column is trusted unchecked. */
 #include <stdio.h>
 
 #include "base/buffer.h"
@@ -16,15 +16,15 @@
 struct repair {
     struct sqlite_store *store;
     const struct det_machine *machine;
-    struct sqlite_instance *instance; /* as the row has it */
+    struct sqlite_instance *instance; /* as in the row */
     uint64_t version;
-    uint32_t checksum;          /* of the row */
-    uint32_t content;           /* the checksum that its columns have */
-    struct det_chain_hash last; /* of the last event, if that is kept */
-    struct det_chain_head head; /* as it was */
+    uint32_t checksum;          /* stored in the row */
+    uint32_t content;           /* computed from its columns */
+    struct det_chain_hash last; /* hash of the last event, if kept */
+    struct det_chain_head head; /* the original head */
 };
 
-/* The hash of the last event, if that is kept. */
+/* Reads the hash of the last event, if kept. */
 static int read_last(struct repair *repair, struct sqlite_connection *reader)
 {
     struct sqlite_event event;
@@ -99,12 +99,12 @@ static bool is_proven(struct repair *repair)
         if (det_chain_head_checksum(&repair->head) == repair->checksum)
             return true;
     }
-    /* With the last ones, which are not from the row. */
+    /* With the hash of the last event, which is not from the row. */
     return repair->instance->last_event &&
            det_chain_head_checksum(&repair->head) == repair->content;
 }
 
-/* If nobody was faster. */
+/* Writes the head, unless another thread was first. */
 static int write_head(struct sqlite_store *store, void *context)
 {
     const struct repair *repair = context;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* scarce_test.h - SQLite's own memory, of which the chosen request fails, or it and all
- * after it. */
+/* scarce_test.h - the memory of SQLite: the chosen request fails, or it and all later ones. */
 #ifndef DET_STORE_SQLITE_SCARCE_TEST_H
 #define DET_STORE_SQLITE_SCARCE_TEST_H
 

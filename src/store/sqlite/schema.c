@@ -4,21 +4,21 @@
 /* schema.c - opens a file only if it is a store: application id, schema version, and the tables
  * of sqlite/tables.c.
  *
- *     an empty page at most ----> create all in one transaction; NOT_FOUND if it may not
+ *     an empty page at most ----> create all in one transaction; NOT_FOUND if not permitted
  *     our number, our schema ---> check every table and column
  *     our number, a lower one --> sqlite/upgrade.c, then the same; for reading: VERSION
  *     our number, a higher one -> VERSION
- *     anything else ------------> FOREIGN, and nothing has been touched */
+ *     anything else ------------> FOREIGN, and the file is unchanged */
 #include <string.h>
 
 #include "os/os.h"
 #include "store/sqlite/sqlite.h"
 
-/* Files up to this size, 8 MiB, are checked whole when they are opened, indexes too: an index that
- * misses rows hides them. Of larger ones only the small tables are. */
+/* Files up to this size, 8 MiB, are checked completely when they are opened, including indexes: an
+ * index with missing rows hides them. Of larger files only the small tables are checked. */
 #define CHECKED_PAGES 2048
 
-/* The first number of the first row; a code of SQLite. */
+/* The first number of the first row; returns a code of SQLite. */
 static int ask_number(sqlite3 *database, const char *text, int64_t *ret)
 {
     sqlite3_stmt *statement = NULL;
@@ -34,17 +34,17 @@ static int ask_number(sqlite3 *database, const char *text, int64_t *ret)
     return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-/* What SQLite says, without the line that says of which database: there is one. */
-static const char *without_head(const char *said)
+/* SQLite's message without its first line, which names the database: there is only one. */
+static const char *without_head(const char *printed)
 {
-    const char *line = strchr(said, '\n');
+    const char *line = strchr(printed, '\n');
 
-    return strncmp(said, "***", 3) == 0 && line ? line + 1 : said;
+    return strncmp(printed, "***", 3) == 0 && line ? line + 1 : printed;
 }
 
-static int report_damage(struct sqlite_store *store, const char *said, struct det_error *reterr)
+static int report_damage(struct sqlite_store *store, const char *printed, struct det_error *reterr)
 {
-    int r = said ? det_sqlite_complaint(said) : DET_ERR_NO_MEMORY;
+    int r = printed ? det_sqlite_finding(printed) : DET_ERR_NO_MEMORY;
 
     if (r < 0)
         return det_error_set(
@@ -53,25 +53,25 @@ static int report_damage(struct sqlite_store *store, const char *said, struct de
     return det_error_set(
         reterr, DET_ERR_CORRUPT,
         "%s is damaged: %.120s; take the newest backup; nothing was changed", store->path,
-        without_head(said));
+        without_head(printed));
 }
 
-/* The first complaint of a check, if any. */
+/* The first complaint of an integrity check, if any. */
 static int check_integrity(
     struct sqlite_store *store, sqlite3 *database, const char *text, struct det_error *reterr)
 {
     sqlite3_stmt *statement = NULL;
-    const char *said;
+    const char *printed;
     int code, r = 0;
 
     code = sqlite3_prepare_v2(database, text, -1, &statement, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_step(statement);
-    said = code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+    printed = code == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0) : NULL;
     if (code != SQLITE_ROW)
         r = det_sqlite_explain(store, database, code, "check it", reterr);
-    else if (!said || strcmp(said, "ok") != 0)
-        r = report_damage(store, said, reterr);
+    else if (!printed || strcmp(printed, "ok") != 0)
+        r = report_damage(store, printed, reterr);
     (void)sqlite3_finalize(statement);
     return r;
 }
@@ -94,7 +94,7 @@ static int check_content(struct sqlite_store *store, sqlite3 *database, struct d
     return r;
 }
 
-/* Which store it is; `wanted` (NULL: any) must be it. */
+/* Reads the identity of the store; it must equal `wanted` (NULL: any). */
 static int read_identity(
     struct sqlite_store *store, sqlite3 *database, const char *wanted, struct det_error *reterr)
 {
@@ -125,20 +125,20 @@ static int read_identity(
     return r;
 }
 
-/* Whether the row of the store is what was written. */
+/* Checks the checksum of the store's row. */
 static int check_store_row(struct sqlite_store *store, sqlite3 *database, struct det_error *reterr)
 {
-    int64_t is_whole;
+    int64_t is_complete;
     int code;
 
     code = ask_number(
         database,
         "SELECT checksum = row_checksum('store', identity, schema, created_at, program, position,"
         " sync) FROM store",
-        &is_whole);
+        &is_complete);
     if (code != SQLITE_OK)
         return det_sqlite_explain(store, database, code, "read which store it is", reterr);
-    if (is_whole == 1)
+    if (is_complete == 1)
         return 0;
     return det_error_set(
         reterr, DET_ERR_CORRUPT,
@@ -151,7 +151,7 @@ struct gate {
     int64_t application, schema, tables, pages;
 };
 
-/* Nothing was ever in it: who made it was killed before the tables were there. */
+/* The file was never used: its creator was killed before the tables existed. */
 static bool is_unmade(const struct gate *gate)
 {
     return gate->tables == 0 && gate->pages <= 1 &&
@@ -174,7 +174,7 @@ static int read_gate(sqlite3 *database, struct gate *ret)
     return code;
 }
 
-/* Says which schema it has and which we know. */
+/* Reports the schema of the file and the known one. */
 static int refuse_schema(
     const struct sqlite_store *store, const struct gate *gate, const char *remedy,
     struct det_error *reterr)
@@ -207,13 +207,13 @@ static int pass_gate(
             store, gate, "upgrade it with \"detent store upgrade\" or open it for writing", reterr);
     if (gate->schema < 1)
         return det_error_set(
-            reterr, DET_ERR_CORRUPT, "%s has schema %lld, which never was; take the newest backup",
+            reterr, DET_ERR_CORRUPT, "%s has the unknown schema %lld; take the newest backup",
             store->path, (long long)gate->schema);
     return 0;
 }
 
-/* The log is not used before it is known whose file it is: that would change it. A file becomes one
- * with a log by a transaction of the old kind, which ends only with the statement. */
+/* The log is enabled only for a known store, since that changes the file. Enabling takes a
+ * transaction without a log, which ends with the statement. */
 static int use_log(struct sqlite_store *store, sqlite3 *database, struct det_error *reterr)
 {
     sqlite3_stmt *statement = NULL;
@@ -239,7 +239,7 @@ static int use_log(struct sqlite_store *store, sqlite3 *database, struct det_err
     return 0;
 }
 
-/* A file that is there. It is upgraded only when it is whole, and the one that is wanted. */
+/* An existing file is upgraded only if it is undamaged and the expected store. */
 static int check_file(
     struct sqlite_store *store, struct sqlite_connection *connection, const struct gate *gate,
     const char *identity, struct det_error *reterr)
@@ -256,7 +256,7 @@ static int check_file(
         r = check_content(store, database, reterr);
     if (r == 0 && is_older)
         r = read_identity(store, database, identity, reterr);
-    /* Until it is done, closing must leave the file alone. */
+    /* Until this is done, closing must not change the file. */
     store->store.identity[0] = '\0';
     if (r == 0 && is_older)
         r = det_sqlite_upgrade(store, connection, gate->schema, reterr);
@@ -278,10 +278,10 @@ static int create_store(
     if (!may_create)
         return det_error_set(
             reterr, DET_ERR_NOT_FOUND,
-            "%s: there is no store in it yet; \"detent start FILE.fsm ID --store sqlite:%s\" makes "
-            "it",
+            "%s contains no store yet; create it with \"detent start FILE.fsm ID --store "
+            "sqlite:%s\"",
             store->path, store->path);
-    /* All that it had was in its log. */
+    /* The content of the file was only in its log. */
     if (store->was_there && det_sqlite_mark_find(store, &mark) &&
         (mark.position > 0 || det_sqlite_mark_is_in_log(&mark)))
         return det_sqlite_mark_refuse(store, &mark, mark.position, reterr);

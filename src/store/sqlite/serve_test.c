@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* serve_test.c - definitions that fit what is stored and those that do not; and what is due
- * and listed, in a file that other machines share. */
+/* serve_test.c - definitions that fit the stored rows and those that do not; due work and lists in
+ * a file with several machines. */
 #include "store/sqlite/sqlite_test.h"
 
 #include <detent/tool/spec.h>
@@ -72,7 +72,7 @@ static struct shelf *busy_shelf(void)
     return shelf;
 }
 
-static void a_definition_that_lacks_a_name_in_use_is_refused_with_the_name(void **state)
+static void definition_missing_a_used_name_is_refused_with_it(void **state)
 {
     static const struct {
         struct lack lack;
@@ -119,7 +119,7 @@ static int see_machine(void *context, const char *name, uint32_t version, const 
     return seen->count == 3 ? 33 : 0;
 }
 
-static void one_that_fits_is_kept_and_every_machine_is_told(void **state)
+static void fitting_definition_is_stored_and_listed(void **state)
 {
     struct shelf *shelf = busy_shelf();
     struct det_store *store = shelf->pad.store;
@@ -155,7 +155,7 @@ static int serve_scarce(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void without_memory_a_definition_is_not_kept(void **state)
+static void definition_is_not_stored_without_memory(void **state)
 {
     struct shelf *shelf = busy_shelf();
 
@@ -179,7 +179,7 @@ static int see_due(void *context, const struct det_store_due *row)
     return seen->count == 9 ? 99 : 0;
 }
 
-static void what_is_due_comes_by_its_time_and_the_next_time_is_known(void **state)
+static void due_rows_are_ordered_and_the_next_time_is_known(void **state)
 {
     struct shelf *shelf = busy_shelf();
     struct det_store *store = shelf->pad.store;
@@ -240,7 +240,7 @@ static int see_listed(void *context, const struct det_store_listed *row)
     return row->state == 1 ? 55 : 0;
 }
 
-static void a_state_that_is_gone_ends_the_list(void **state)
+static void unknown_state_ends_the_list(void **state)
 {
     struct shelf *shelf = busy_shelf();
     struct det_store *store = shelf->pad.store;
@@ -258,11 +258,11 @@ static void a_state_that_is_gone_ends_the_list(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_definition_that_lacks_a_name_in_use_is_refused_with_the_name),
-        cmocka_unit_test(one_that_fits_is_kept_and_every_machine_is_told),
-        cmocka_unit_test(without_memory_a_definition_is_not_kept),
-        cmocka_unit_test(what_is_due_comes_by_its_time_and_the_next_time_is_known),
-        cmocka_unit_test(a_state_that_is_gone_ends_the_list),
+        cmocka_unit_test(definition_missing_a_used_name_is_refused_with_it),
+        cmocka_unit_test(fitting_definition_is_stored_and_listed),
+        cmocka_unit_test(definition_is_not_stored_without_memory),
+        cmocka_unit_test(due_rows_are_ordered_and_the_next_time_is_known),
+        cmocka_unit_test(unknown_state_ends_the_list),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

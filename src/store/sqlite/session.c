@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* session.c - statements of sql/statements.def on SQLite: questions on a connection of the pool, in
- * one transaction; changes on the writer. */
+/* session.c - executes sql/statements.def on SQLite: questions on a connection of the pool, in one
+ * transaction; changes on the writer. */
 #include "store/sqlite/session.h"
+#include "base/assert.h"
 
 #include "store/sql/migrate.h"
 #include "store/sql/renames.h"
@@ -22,7 +23,7 @@ static int64_t row_number(const struct det_sql_row *row, int column)
 
 static bool row_flag(const struct det_sql_row *row, int column)
 {
-    /* A checksum is over the flag: another value than 0 is damage that it must see. */
+    /* The checksum covers the flag: a value other than 0 and 1 is damage that it must detect. */
     return det_sqlite_get_number(row->answer, column) != 0;
 }
 
@@ -70,13 +71,14 @@ static void bind_value(struct sqlite_call *call, const struct det_sql_value *val
 /* The numbers of SQLITE_NOW, SQLITE_OWNER and SQLITE_STEADY. */
 enum { NOW_NUMBER = DET_SQL_VALUES_MAX + 1, OWNER_NUMBER, STEADY_NUMBER };
 
-/* Whether the statement has this parameter; SQLite has no word for some that PostgreSQL has. */
+/* Returns true if the statement has this parameter; some statements need fewer
+ * than PostgreSQL's. */
 static bool has_parameter(const struct sqlite_call *call, int number)
 {
     return call->statement && sqlite3_bind_parameter_name(call->statement, number);
 }
 
-/* What a statement of PostgreSQL asks the server for. */
+/* Binds values that a PostgreSQL statement gets from its server. */
 static void bind_clock(struct sqlite_store *store, struct sqlite_call *call)
 {
     if (has_parameter(call, NOW_NUMBER)) {
@@ -97,6 +99,8 @@ static void begin_call(
     struct sqlite_connection *connection, enum det_sql_statement statement,
     const struct det_sql_values *values, struct sqlite_call *call)
 {
+    det_assert((size_t)statement < sizeof statements / sizeof *statements);
+    det_assert(!values || values->count <= DET_SQL_VALUES_MAX);
     det_sqlite_call(connection, statements[statement], call);
     for (int i = 0; values && i < values->count; i++) {
         if (has_parameter(call, i + 1)) {
@@ -112,6 +116,7 @@ static int ask_one(struct sqlite_connection *reader, const struct det_sql_questi
     struct sqlite_call call;
     int rows = 0, r;
 
+    det_assert(question->read);
     begin_call(reader, question->statement, question->values, &call);
     row = det_sqlite_row(&call);
     while ((r = det_sqlite_step(&call)) > 0) {
@@ -124,7 +129,7 @@ static int ask_one(struct sqlite_connection *reader, const struct det_sql_questi
     return r == 0 && question->has_row && rows != 1 ? DET_ERR_CORRUPT : r;
 }
 
-/* Says of which file it is, and what to do. */
+/* Adds the file and the remedy to an error. */
 static int explain_failure(const struct sqlite_store *store, int r, struct det_error *retreason)
 {
     if (r < 0)
@@ -178,6 +183,7 @@ static int run_change(struct sqlite_store *store, void *context)
     struct sqlite_call call;
     int r;
 
+    det_check(!sqlite3_get_autocommit(store->writer.database));
     begin_call(&store->writer, change->statement, change->values, &call);
     bind_clock(store, &call);
     r = det_sqlite_run(&call);
@@ -229,10 +235,12 @@ static int session_change(struct det_sql_session *session, struct det_sql_change
     return run_change(sqlite_store_of(session->store), change);
 }
 
-/* Positions up to this one are never given again, not even when all events are gone: see
+/* Positions up to this one are never assigned again, not even when all events are deleted: see
  * EVENT_LAST. */
 static int take_position(struct det_sql_session *session, int64_t *ret)
 {
+    sqlite_assert_writing(sqlite_store_of(session->store));
+    det_assert(sqlite_store_of(session->store)->next_position > 0);
     *ret = sqlite_store_of(session->store)->next_position++;
     return 0;
 }

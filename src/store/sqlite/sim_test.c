@@ -3,11 +3,11 @@
 
 /* sim_test.c - the store in a simulated world: its clock, its threads in any order, its
  * locks. The file itself is a real one. */
-#include "store/sqlite/cases.h"
+#include "store/sqlite/senders_cases.h"
 
 #include <detent/sim.h>
 
-static void in_any_order_each_commit_is_there_once(void **state)
+static void every_commit_is_stored_once_in_any_thread_order(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 5; seed++) {
@@ -27,7 +27,7 @@ static void in_any_order_each_commit_is_there_once(void **state)
     }
 }
 
-static void times_and_locks_are_of_the_world(void **state)
+static void store_uses_the_clock_and_locks_of_its_world(void **state)
 {
     struct det_store_lease_change change = {
         .verb = DET_LEASE_ACQUIRE, .name = "leader", .owner = "me", .span = DET_MINUTE
@@ -62,8 +62,8 @@ static void times_and_locks_are_of_the_world(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(in_any_order_each_commit_is_there_once),
-        cmocka_unit_test(times_and_locks_are_of_the_world),
+        cmocka_unit_test(every_commit_is_stored_once_in_any_thread_order),
+        cmocka_unit_test(store_uses_the_clock_and_locks_of_its_world),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,7 @@
  *       |         |         |          |
  *     remote?   in use?   cannot?    foreign, newer, damaged?
  *
- * Each of these is an error, and nothing is deleted. */
+ * Each of these is an error, and deletes nothing. */
 #include "store/sql/definitions.h"
 #include "store/sql/instance.h"
 #include "store/sqlite/session.h"
@@ -47,14 +47,16 @@ static int read_option(struct sqlite_store *store, struct det_view option, struc
     if (option.size > vfs_size && memcmp(option.data, vfs, vfs_size) == 0 && !store->vfs) {
         store->vfs = det_string_copy_n(
             store->store.allocator, option.data + vfs_size, option.size - vfs_size);
-        return store->vfs ? 0 : det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
+        return store->vfs ? 0
+                          : det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for a store");
     }
     if (read_pages(option, "cache_pages=", &store->cache_pages) ||
         read_pages(option, "checkpoint_pages=", &store->checkpoint_pages))
         return 0;
     return det_error_set(
         reterr, DET_ERR_INVALID,
-        "\"%.*s\" is no option of a sqlite store; there are vfs=<name>, cache_pages=<1 to %u> and "
+        "\"%.*s\" is not an option of a sqlite store; the options are vfs=<name>, cache_pages=<1 "
+        "to %u> and "
         "checkpoint_pages=<1 to %u>",
         (int)option.size, option.data, PAGES_MAX, PAGES_MAX);
 }
@@ -74,7 +76,7 @@ static int read_url(struct sqlite_store *store, const char *rest, struct det_err
             rest);
     store->path = det_string_copy_n(store->store.allocator, rest, length);
     if (!store->path)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for a store");
     while (r == 0 && question) {
         const char *begin = question + 1, *end = strchr(begin, '&');
 
@@ -89,9 +91,9 @@ static int read_url(struct sqlite_store *store, const char *rest, struct det_err
     return r;
 }
 
-/* After a failed sync memory may show what the disk does not have; so what counts is read from the
- * disk. That takes longer the larger the file is, and is not needed where the last writer has
- * synced all of it and closed it. The files stay open, because closing them would give up locks,
+/* After a failed sync the page cache may contain data that the disk does not have, so the file is
+ * read from the disk. That takes longer for a larger file, and is unnecessary if the last writer
+ * synced everything before closing. The files stay open, because closing them would release locks,
  * see sqlite/place.c. */
 static void forget_cached(struct sqlite_store *store)
 {
@@ -108,7 +110,7 @@ static void forget_cached(struct sqlite_store *store)
         if (det_file_open(world, path, DET_FILE_READ, &store->kept[i]) < 0)
             store->kept[i] = NULL;
     }
-    /* What is in the log has come later. */
+    /* The content of the log is newer. */
     if (is_synced && (!store->kept[1] || det_file_size(world, store->kept[1]) == 0))
         return;
     for (size_t i = 0; i < 2; i++) {
@@ -117,9 +119,9 @@ static void forget_cached(struct sqlite_store *store)
     }
 }
 
-/* SQLite would let everybody read it whom the umask lets; its other files have the mode and the
- * owner of this one. What root makes in the folder of another user is that user's, unless that user
- * chose by a link where it is made. */
+/* SQLite creates files readable by all users that the umask permits; its other files inherit mode
+ * and owner from this one. A file that root creates in the folder of another user gets that user as
+ * its owner, unless that user placed a link there. */
 static void make_private(struct sqlite_store *store, const struct det_store_options *options)
 {
     unsigned flags = DET_FILE_READ | DET_FILE_WRITE | DET_FILE_CREATE;
@@ -148,8 +150,8 @@ static int count_pages(void *context, sqlite3 *database, const char *name, int p
     return SQLITE_OK;
 }
 
-/* The name of the log must be as durable as what is in it. SQLite sees to that only where it makes
- * the log itself, but this one may be from a process that was killed before it came to that. */
+/* The name of the log must be durable, like its content. SQLite ensures this only for a log that it
+ * creates, but this one may come from a process that was killed before it synced the folder. */
 static int keep_names(const struct sqlite_store *store, struct det_error *reterr)
 {
     char folder[DET_PATH_MAX];
@@ -160,12 +162,12 @@ static int keep_names(const struct sqlite_store *store, struct det_error *reterr
         r = det_folder_sync(store->store.world, folder);
     if (r < 0)
         (void)det_error_set(
-            reterr, r, "%s: cannot sync its folder: %s; look after the disk", store->path,
+            reterr, r, "%s: cannot sync its folder: %s; check the disk", store->path,
             det_error_text(r));
     return r;
 }
 
-/* What to do about one who is busy says all there is to say. */
+/* The remedy for a busy file is the complete message. */
 static int refuse_open(
     const struct sqlite_store *store, int r, const char *what, struct det_error *reterr)
 {
@@ -206,7 +208,7 @@ static int open_writer(
     store->was_there = store->kept[0] != NULL;
     make_private(store, options);
     r = det_sqlite_connect(store, true, !options->must_exist, &store->writer, reterr);
-    /* Now there is a file that says for whom it is. */
+    /* Now the file exists, so the lock file gets its owner. */
     det_file_share(store->store.world, store->lock, store->path);
     if (r == 0)
         r = det_sqlite_schema(store, &store->writer, options, reterr);
@@ -215,12 +217,14 @@ static int open_writer(
     store->checkpoint_at = (int)store->checkpoint_pages;
     (void)sqlite3_wal_hook(store->writer.database, count_pages, store);
     r = det_sqlite_ask_number(&store->writer, STATEMENT_EVENT_LAST, &store->next_position);
-    store->next_position++;
+    if (r == 0 && (store->next_position < 0 || store->next_position == INT64_MAX))
+        r = DET_ERR_CORRUPT;
     if (r < 0)
         return refuse_open(store, r, "read its events", reterr);
+    store->next_position++;
     r = det_sqlite_mark_open(store, reterr);
     if (r < 0) {
-        /* Closing must leave the log alone. */
+        /* Closing must not change the log. */
         store->store.identity[0] = '\0';
         return r;
     }
@@ -248,7 +252,7 @@ static int open_readers(
         return det_error_set(reterr, r, "no mutex for a store");
     store->readers = DET_NEW_ARRAY(options->allocator, count, struct sqlite_connection);
     if (!store->readers)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for a store");
     store->reader_count = count;
     for (unsigned i = 0; i < count; i++) {
         struct sqlite_connection *reader = &store->readers[i];
@@ -266,7 +270,7 @@ static int open_readers(
     return 0;
 }
 
-/* Readers go first and leave the log alone; the writer, last, brings it into the file. */
+/* Readers close first and do not change the log; the writer, last, checkpoints it into the file. */
 static void sqlite_close(struct det_store *base)
 {
     struct sqlite_store *store = sqlite_store_of(base);
@@ -278,7 +282,7 @@ static void sqlite_close(struct det_store *base)
         det_sqlite_disconnect(&store->readers[i]);
     if (store->writer.database && base->identity[0] && !store->writer.is_failed)
         det_sqlite_checkpoint_last(store);
-    /* Not where a sync has failed, and not before it is known whose file it is. */
+    /* Not after a failed sync, and not before the identity of the file is known. */
     if (store->writer.database &&
         (store->is_poisoned || store->writer.is_failed || !base->identity[0]))
         (void)sqlite3_db_config(store->writer.database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
@@ -378,7 +382,7 @@ static int sqlite_open(
             READERS_MAX);
     store = DET_NEW(options->allocator, struct sqlite_store);
     if (!store)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "no memory for a store");
+        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for a store");
     det_chain_prepare();
     store->store.ops = &sqlite_ops;
     store->sql.sql = &det_sqlite_sql;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* sqlite_test.h - a store in a file of its own folder with one instance in it, for the suites of
- * the SQLite driver. */
+/* sqlite_test.h - a store in a separate folder with one instance, for the suites of the SQLite
+ * driver. */
 #ifndef DET_STORE_SQLITE_SQLITE_TEST_H
 #define DET_STORE_SQLITE_SQLITE_TEST_H
 
@@ -60,7 +60,7 @@ static inline int shelf_open(struct shelf *shelf)
     return shelf_open_with(shelf, NULL);
 }
 
-/* Lets go of the instance, and of the store. */
+/* Releases the instance and closes the store. */
 static inline void shelf_close(struct shelf *shelf)
 {
     if (shelf->pad.store && shelf->pad.instance)
@@ -110,7 +110,7 @@ static inline void shelf_free(struct shelf *shelf)
     free(shelf);
 }
 
-/* Loads "p" again, in place of the handle there is. */
+/* Loads "p" again, and replaces the handle. */
 static inline int shelf_load(struct shelf *shelf, struct found *found)
 {
     const struct det_store_rows rows = { found, found_timer, found_effect, found_deferred };
@@ -144,12 +144,12 @@ static inline int shelf_reopen(struct shelf *shelf, struct found *found)
 static inline void shelf_exec(struct shelf *shelf, const char *text)
 {
     sqlite3 *database;
-    char *said = NULL;
+    char *printed = NULL;
 
     assert_int_equal(sqlite3_open(shelf->path, &database), SQLITE_OK);
     assert_int_equal(det_sqlite_checksum_open(database), SQLITE_OK);
-    if (sqlite3_exec(database, text, NULL, NULL, &said) != SQLITE_OK)
-        fail_msg("%s: %s", text, said);
+    if (sqlite3_exec(database, text, NULL, NULL, &printed) != SQLITE_OK)
+        fail_msg("%s: %s", text, printed);
     assert_int_equal(sqlite3_close(database), SQLITE_OK);
 }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* tables.c - the tables of docs/formats/sql_schema.md in a file: one list creates them and checks
+/* tables.c - the tables of docs/formats/sql_schema.md in a file: one list creates and checks
  * them. */
 #include <string.h>
 
 #include "os/os.h"
 #include "store/sqlite/sqlite.h"
 
-/* Of what is missing, so much is listed. */
+/* Limit of listed missing parts. */
 #define MISSING_MAX 8
 
 struct column {
@@ -189,7 +189,7 @@ static const struct column columns[] = {
 };
 #define COLUMN_COUNT (sizeof columns / sizeof columns[0])
 
-/* What stands behind the columns of a table; "" where there is nothing. */
+/* The text after the columns of a table; "" for none. */
 static const struct tail {
     const char *table, *text, *index;
 } tails[] = {
@@ -270,13 +270,13 @@ int det_sqlite_tables_create(
         if (code != SQLITE_OK)
             r = det_sqlite_explain(store, connection->database, code, "create the tables", reterr);
     } else {
-        (void)det_error_set(reterr, r, "no memory for the tables");
+        (void)det_error_set(reterr, r, "out of memory for the tables");
     }
     det_buffer_deinit(&text);
     return r;
 }
 
-/* The column of ours with that name, or NULL. */
+/* The expected column with that name, or NULL. */
 static const struct column *find_column(const char *table, const char *name)
 {
     for (size_t i = 0; i < COLUMN_COUNT; i++)
@@ -285,7 +285,7 @@ static const struct column *find_column(const char *table, const char *name)
     return NULL;
 }
 
-/* Notes which columns are there, and of the right type. A code of SQLite. */
+/* Notes which columns exist with the right type. Returns a code of SQLite. */
 static int find_columns(sqlite3 *database, bool *is_there)
 {
     sqlite3_stmt *statement = NULL;
@@ -312,7 +312,7 @@ static int find_columns(sqlite3 *database, bool *is_there)
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-/* Appends to `missing` what is not there, or is of another type. A code of SQLite. */
+/* Appends missing and mistyped columns to `missing`. Returns a code of SQLite. */
 static int check_columns(sqlite3 *database, struct det_buffer *missing)
 {
     bool is_there[COLUMN_COUNT] = { false };
@@ -341,7 +341,7 @@ int det_sqlite_tables_check(struct sqlite_store *store, sqlite3 *database, struc
     if (code != SQLITE_OK)
         r = det_sqlite_explain(store, database, code, "read the tables", reterr);
     else if (r < 0)
-        (void)det_error_set(reterr, r, "no memory to check the tables");
+        (void)det_error_set(reterr, r, "out of memory: cannot check the tables");
     else if (missing.size)
         r = det_error_set(
             reterr, DET_ERR_CORRUPT,

@@ -3,7 +3,7 @@
 
 /* thread_test.c - many threads on one file: each commit once, readers beside them. */
 /* test: threads */
-#include "store/sqlite/cases.h"
+#include "store/sqlite/senders_cases.h"
 
 static void many_threads_write_and_read_one_file(void **state)
 {

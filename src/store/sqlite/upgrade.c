@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* upgrade.c - upgrades files of an older schema: the changes of each version, one after the other
- * in one transaction. A file is of one schema, never between two. */
+/* upgrade.c - upgrades files of an older schema: the changes of each version in order, in one
+ * transaction. A file always has exactly one schema. */
 #include "store/sqlite/sqlite.h"
 
-/* By the version they are for. What is here stays as it is, whatever the tables become. */
+/* Indexed by the version to upgrade from. Entries never change, whatever the tables become. */
 static const char *const upgrades[DET_SQLITE_SCHEMA] = {
-    /* Some files of schema 1 have tables for jobs: they were made before these had a number. */
+    /* Some files of schema 1 have job tables, created before job tables had a version. */
     [1] = "CREATE TABLE starts (instance INTEGER PRIMARY KEY, position INTEGER NOT NULL,"
           " version INTEGER NOT NULL, state TEXT NOT NULL, data BLOB NOT NULL,"
           " at INTEGER NOT NULL);"
@@ -103,7 +103,7 @@ static const char *const upgrades[DET_SQLITE_SCHEMA] = {
           "CREATE INDEX jobs_queued ON jobs (queue) WHERE state = 'queued';"
           "CREATE INDEX jobs_delayed ON jobs (queue, due_at) WHERE state = 'delayed';"
           "CREATE INDEX jobs_running ON jobs (queue, due_at) WHERE state = 'running';",
-    /* What is damaged must not get a checksum that is right. */
+    /* Damaged rows must not get a valid checksum. */
     [6] = "ALTER TABLE outbox ADD COLUMN origin TEXT;"
           "ALTER TABLE dead_letters ADD COLUMN origin TEXT;"
           "UPDATE outbox SET checksum = row_checksum('outbox', instance, sequence, number, effect,"
@@ -147,7 +147,7 @@ int det_sqlite_upgrade(
         else if (code != SQLITE_OK)
             r = det_sqlite_explain(store, connection->database, code, "upgrade it", reterr);
     } else {
-        (void)det_error_set(reterr, r, "no memory for the tables");
+        (void)det_error_set(reterr, r, "out of memory for the tables");
     }
     det_buffer_deinit(&text);
     return r;

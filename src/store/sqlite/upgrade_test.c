@@ -8,7 +8,7 @@
 #include "store/sqlite/vfs_test.h"
 #include "store/upgrade_cases.h"
 
-/* The frozen store in the place of whatever is there. */
+/* Replaces the file by the frozen store. */
 static void put_old_of(struct shelf *shelf, int schema)
 {
     char name[32], *text;
@@ -33,7 +33,7 @@ static void old_shelf(struct shelf *shelf)
     put_old(shelf);
 }
 
-static void assert_says(const struct shelf *shelf, const char *words)
+static void assert_text(const struct shelf *shelf, const char *words)
 {
     if (!strstr(shelf->error.text, words))
         fail_msg("\"%s\" is not in \"%s\"", words, shelf->error.text);
@@ -154,7 +154,7 @@ static void a_store_of_schema_1_that_has_the_tables_is_upgraded_too(void **state
     shelf_deinit(&shelf);
 }
 
-static void who_only_reads_does_not_upgrade_and_is_told_who_does(void **state)
+static void read_only_open_of_an_older_schema_names_the_upgrade(void **state)
 {
     struct det_store_options options = { .is_read_only = true };
     struct shelf shelf;
@@ -165,10 +165,10 @@ static void who_only_reads_does_not_upgrade_and_is_told_who_does(void **state)
     old_shelf(&shelf);
     before = det_test_read_file(shelf.path, &before_size);
     assert_int_equal(shelf_open_with(&shelf, &options), DET_ERR_VERSION);
-    assert_says(&shelf, "detent store upgrade");
+    assert_text(&shelf, "detent store upgrade");
     assert_int_equal(shelf.error.expected, 7);
     assert_int_equal(shelf.error.actual, 1);
-    /* Nor does who wants another one. */
+    /* Also with another required identity. */
     options = (struct det_store_options){ .identity = "ffeeddccbbaa99887766554433221100" };
     assert_int_equal(shelf_open_with(&shelf, &options), DET_ERR_FOREIGN);
     after = det_test_read_file(shelf.path, &after_size);
@@ -179,7 +179,7 @@ static void who_only_reads_does_not_upgrade_and_is_told_who_does(void **state)
     shelf_deinit(&shelf);
 }
 
-static void an_older_store_that_lacks_more_than_its_schema_does_is_damaged(void **state)
+static void older_store_missing_its_own_tables_is_damaged(void **state)
 {
     struct shelf shelf;
 
@@ -187,8 +187,8 @@ static void an_older_store_that_lacks_more_than_its_schema_does_is_damaged(void 
     old_shelf(&shelf);
     shelf_exec(&shelf, "DROP TABLE answers; DROP TABLE leases");
     assert_int_equal(shelf_open(&shelf), DET_ERR_CORRUPT);
-    assert_says(&shelf, "newest backup");
-    assert_says(&shelf, "no such table: answers");
+    assert_text(&shelf, "newest backup");
+    assert_text(&shelf, "no such table: answers");
     assert_int_equal(shelf_ask(&shelf, "PRAGMA user_version"), 1);
     shelf_deinit(&shelf);
 }
@@ -235,7 +235,7 @@ static int upgrade(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void without_memory_a_store_stays_what_it_was(void **state)
+static void upgrade_without_memory_leaves_the_store_unchanged(void **state)
 {
     struct shelf shelf;
 
@@ -289,10 +289,10 @@ int main(void)
         cmocka_unit_test(every_older_store_is_upgraded_and_nothing_is_lost),
         cmocka_unit_test(an_upgraded_store_has_the_tables_of_a_new_one),
         cmocka_unit_test(a_store_of_schema_1_that_has_the_tables_is_upgraded_too),
-        cmocka_unit_test(who_only_reads_does_not_upgrade_and_is_told_who_does),
-        cmocka_unit_test(an_older_store_that_lacks_more_than_its_schema_does_is_damaged),
+        cmocka_unit_test(read_only_open_of_an_older_schema_names_the_upgrade),
+        cmocka_unit_test(older_store_missing_its_own_tables_is_damaged),
         cmocka_unit_test(a_damaged_effect_of_an_older_store_is_damaged_after_an_upgrade),
-        cmocka_unit_test(without_memory_a_store_stays_what_it_was),
+        cmocka_unit_test(upgrade_without_memory_leaves_the_store_unchanged),
         cmocka_unit_test(an_upgrade_that_fails_leaves_a_whole_store_of_either_schema),
     };
 

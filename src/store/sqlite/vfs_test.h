@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* vfs_test.h - a file system for SQLite that fails when it is told to: "faulty", over the
- * one there is.
+/* vfs_test.h - "faulty", a file system for SQLite that fails on request, over the real one.
  *
  * Every call that touches a file counts; the chosen one fails, or it and all after it. A sync that
  * does not fail does nothing: what a crash leaves is for others to test. */

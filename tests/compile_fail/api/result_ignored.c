@@ -9,8 +9,8 @@ void use(struct det_runtime *runtime)
     struct det_instance instance;
 
 #ifndef MENDED
-    det_runtime_get(runtime, &door_machine, "front", &instance, NULL);
+    det_runtime_get(runtime, &door_machine, "front", &instance, NULL, NULL);
 #else
-    (void)!det_runtime_get(runtime, &door_machine, "front", &instance, NULL);
+    (void)!det_runtime_get(runtime, &door_machine, "front", &instance, NULL, NULL);
 #endif
 }

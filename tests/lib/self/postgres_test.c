@@ -11,7 +11,7 @@
 
 #include "lib/test.h"
 
-static void it_keeps_what_was_written_over_a_crash(void **state)
+static void test_server_keeps_its_data_over_a_crash(void **state)
 {
     struct det_test_postgres *postgres = *state;
     char *value;
@@ -45,7 +45,7 @@ static void each_url_has_a_schema_of_its_own(void **state)
 }
 
 /* A test that is killed must leave no server and no folder behind. */
-static void it_ends_with_the_test_that_started_it(void **state)
+static void test_server_ends_with_its_test(void **state)
 {
     char folder[128] = "", rest;
     struct stat status;
@@ -88,9 +88,9 @@ static int close_server(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_keeps_what_was_written_over_a_crash),
+        cmocka_unit_test(test_server_keeps_its_data_over_a_crash),
         cmocka_unit_test(each_url_has_a_schema_of_its_own),
-        cmocka_unit_test(it_ends_with_the_test_that_started_it),
+        cmocka_unit_test(test_server_ends_with_its_test),
     };
 
     return cmocka_run_group_tests(tests, open_server, close_server);

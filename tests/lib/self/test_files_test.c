@@ -50,7 +50,7 @@ static void a_large_file_is_read_whole(void **state)
     det_test_folder_remove(folder);
 }
 
-static void a_folder_goes_with_all_its_content(void **state)
+static void test_folder_is_removed_with_its_content(void **state)
 {
     char *folder = det_test_folder();
     char path[256], name[256];
@@ -84,7 +84,7 @@ static void remove_nothing(void *argument)
     det_test_folder_remove(argument);
 }
 
-static void what_cannot_be_done_fails_the_test(void **state)
+static void impossible_file_operation_fails_the_test(void **state)
 {
     char missing[] = "/nowhere/at/all";
 
@@ -99,8 +99,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_holds_what_was_written),
         cmocka_unit_test(a_large_file_is_read_whole),
-        cmocka_unit_test(a_folder_goes_with_all_its_content),
-        cmocka_unit_test(what_cannot_be_done_fails_the_test),
+        cmocka_unit_test(test_folder_is_removed_with_its_content),
+        cmocka_unit_test(impossible_file_operation_fails_the_test),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,7 +58,7 @@ static void fresh_bytes_are_poisoned_and_a_resize_moves(void **state)
     det_test_memory_deinit(&memory);
 }
 
-static void the_chosen_call_fails_once_or_from_then_on(void **state)
+static void chosen_allocation_fails_once_or_permanently(void **state)
 {
     struct det_test_memory memory;
     char *block;
@@ -124,7 +124,7 @@ static void leak(void *argument)
     det_test_memory_deinit(&memory);
 }
 
-static void a_call_from_now_on_can_be_chosen(void **state)
+static void failure_can_be_chosen_relative_to_now(void **state)
 {
     struct det_test_memory memory;
     void *first, *second;
@@ -146,7 +146,7 @@ static void a_call_from_now_on_can_be_chosen(void **state)
     det_test_memory_deinit(&memory);
 }
 
-static void misuse_is_noticed(void **state)
+static void misuse_of_the_allocator_aborts(void **state)
 {
     struct det_test_memory memory;
 
@@ -172,7 +172,7 @@ static void *take_and_give_back(void *argument)
     return NULL;
 }
 
-static void several_threads_may_use_it(void **state)
+static void test_allocator_is_thread_safe(void **state)
 {
     struct det_test_memory memory;
     pthread_t threads[THREADS];
@@ -206,7 +206,7 @@ static int allocate_three(struct det_test_memory *memory, void *argument)
     return r;
 }
 
-static void the_loop_fails_each_call_once_and_for_good(void **state)
+static void each_failure_loop_fails_every_allocation(void **state)
 {
     char runs[64] = { 0 };
 
@@ -254,11 +254,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_counted),
         cmocka_unit_test(fresh_bytes_are_poisoned_and_a_resize_moves),
-        cmocka_unit_test(the_chosen_call_fails_once_or_from_then_on),
-        cmocka_unit_test(a_call_from_now_on_can_be_chosen),
-        cmocka_unit_test(misuse_is_noticed),
-        cmocka_unit_test(several_threads_may_use_it),
-        cmocka_unit_test(the_loop_fails_each_call_once_and_for_good),
+        cmocka_unit_test(chosen_allocation_fails_once_or_permanently),
+        cmocka_unit_test(failure_can_be_chosen_relative_to_now),
+        cmocka_unit_test(misuse_of_the_allocator_aborts),
+        cmocka_unit_test(test_allocator_is_thread_safe),
+        cmocka_unit_test(each_failure_loop_fails_every_allocation),
         cmocka_unit_test(a_wrong_result_fails_the_test),
     };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the detent authors
 
-// Dark or light: as the system has it, or as was chosen.
+// Dark or light: as the system has it, or as was project.
 import { signal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";

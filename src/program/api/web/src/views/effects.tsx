@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright the detent authors
 
-// Effects that have not ended, and those that were given up.
+// Effects that have not ended, and dead letters.
 import type { JSX } from "preact";
 import { path, post } from "../api";
 import { MachineFilter } from "./filter";
@@ -74,7 +74,7 @@ export function Effects(): JSX.Element {
     const effects = useList<EffectRow>("/effects", { machine, dead }, { on: ["log"], every_ms: 300, poll_ms: 3000 });
     return (
         <>
-            <Head title="Effects" below="Work pending after commits, and dead letters: work that was given up.">
+            <Head title="Effects" below="Work pending after commits, and dead letters: work that failed too often.">
                 <MachineFilter />
                 <Segmented
                     label="Which"

@@ -311,7 +311,7 @@ function WorkerSummary({ workers }: { workers: WorkersSummary | null }): JSX.Ele
         ["stale", workers.stale],
         ["with a config that was refused", workers.degraded],
         ["paused by an open circuit", workers.circuits_open],
-        ["threads given up", workers.hung],
+        ["abandoned threads", workers.hung],
     ];
     return (
         <Panel title="Workers" aside={<a href={to.workers()}>All {count(workers.workers)}</a>}>

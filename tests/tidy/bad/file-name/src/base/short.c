@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* long.c - was renamed. */

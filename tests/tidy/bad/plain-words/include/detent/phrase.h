@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* A snippet for tidy.py: nobody is told. */
