@@ -9,6 +9,7 @@ With the static library, what the program generates is linked and run, too.
 
 Each function whose name starts with `test_` is one test and gets a fresh folder as its current one.
 """
+import fcntl
 import inspect
 import json
 import os
@@ -17,10 +18,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "lib"))
-from patience import HANG, now  # noqa: E402  pylint: disable=wrong-import-position
+from patience import HANG, now, wait  # noqa: E402  pylint: disable=wrong-import-position
 from terminal import Terminal  # noqa: E402  pylint: disable=wrong-import-position
 
 DETENT = str(Path(sys.argv[1]).resolve())
@@ -256,6 +258,25 @@ def test_interrupt_ends_with_130():
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=HANG)
     equal(process.returncode, 130)
+
+
+def test_interrupted_write_ends_with_130_quietly():
+    reader, writer = os.pipe()
+    size = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    check(len(detent("help", "rules").stdout) > size + 4096)
+    process = subprocess.Popen([DETENT, "help", "rules"], stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    check(wait(lambda: waits_in_write(process.pid, reader, size)), "the pipe is not full")
+    process.send_signal(signal.SIGINT)
+    process.wait(HANG)
+    equal((process.returncode, process.stderr.read()), (130, b""))
+    os.close(reader)
+
+
+def waits_in_write(process, reader, size):
+    unread = int.from_bytes(fcntl.ioctl(reader, termios.FIONREAD, b"\0" * 4), sys.byteorder)
+    state = Path(f"/proc/{process}/stat").read_text(encoding="utf8").rpartition(")")[2].split()[0]
+    return unread == size and state == "S"
 
 
 def test_every_command_prints_json():

@@ -131,24 +131,22 @@ static const struct cli_command *command_of(const char *word)
     return cli_command_find(word);
 }
 
-/* Checks that all output was written. A failure is reported, unless the reader closed the pipe. */
+/* Checks that all output was written. A failure is reported, unless the reader closed the pipe or
+ * the user interrupted the write. */
 static int finish(struct cli *cli, int code)
 {
-    bool is_lost;
-    int reason;
-
     det_assert(code >= 0 && code <= UINT8_MAX);
     cli_progress_end(cli);
-    errno = 0;
-    is_lost = fflush(cli->out) != 0 || ferror(cli->out) != 0;
-    reason = cli->out_error ? cli->out_error : errno;
+    cli_flush(cli);
     if (cli->has_failed)
         return cli_no_memory(cli);
-    if (!is_lost)
-        return cli_is_interrupted() ? CLI_INTERRUPTED : code;
-    if (reason != EPIPE)
+    if (cli_is_interrupted() && (!ferror(cli->out) || cli->out_error == EINTR))
+        return CLI_INTERRUPTED;
+    if (!ferror(cli->out))
+        return code;
+    if (cli->out_error != EPIPE)
         /* NOLINTNEXTLINE(concurrency-mt-unsafe): one thread */
-        fprintf(cli->err, "detent: cannot write the output: %s\n", strerror(reason));
+        fprintf(cli->err, "detent: cannot write the output: %s\n", strerror(cli->out_error));
     return code == CLI_OK ? CLI_FAILURE : code;
 }
 

@@ -159,7 +159,8 @@ uint64_t up_output_forgive(struct up_output *output)
     uint64_t lost = output->lost;
 
     output->lost = 0;
-    output->cli.out_error = output->outer->out_error = 0;
+    output->cli.out_error = 0;
+    cli_clear_output_error(output->outer);
     return lost;
 }
 

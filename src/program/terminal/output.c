@@ -4,6 +4,7 @@
 /* output.c - output of the program: escaping, color, JSON lines, progress. */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -110,15 +111,32 @@ size_t cli_width(const char *text, size_t size)
     return width;
 }
 
-/* Keeps the reason of a failure, since closing the stream loses it. */
+/* Keeps the reason of the first failure: the stream keeps none. Discards what is buffered, so that no
+ * later flush blocks after an interrupt. */
+static void note_failure(struct cli *cli)
+{
+    if (!ferror(cli->out))
+        return;
+    if (!cli->out_error)
+        cli->out_error = errno ? errno : EIO;
+    __fpurge(cli->out);
+}
+
+/* Output after a failed write is dropped. fwrite() of glibc may report success for bytes that it
+ * could not write and still has in its buffer; ferror() is reliable. */
 static void emit_bytes(struct cli *cli, FILE *stream, const char *data, size_t size)
 {
+    if (stream != cli->out) {
+        (void)!fwrite(data, 1, size, stream);
+        return;
+    }
+    if (cli->out_error)
+        return;
     /* On a terminal the data would be printed after the bar. */
-    if (stream == cli->out)
-        cli_progress_end(cli);
+    cli_progress_end(cli);
     errno = 0;
-    if (fwrite(data, 1, size, stream) != size && stream == cli->out && !cli->out_error)
-        cli->out_error = errno;
+    (void)!fwrite(data, 1, size, stream);
+    note_failure(cli);
 }
 
 static void put_styled(
@@ -189,8 +207,14 @@ void cli_write(struct cli *cli, const char *data, size_t size)
 void cli_flush(struct cli *cli)
 {
     errno = 0;
-    if (fflush(cli->out) != 0 && !cli->out_error)
-        cli->out_error = errno;
+    (void)fflush(cli->out);
+    note_failure(cli);
+}
+
+void cli_clear_output_error(struct cli *cli)
+{
+    clearerr(cli->out);
+    cli->out_error = 0;
 }
 
 /* Messages come after the data printed before them, even if both go to one file. */

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* output_test.c - output cannot control the terminal. */
+#include <errno.h>
 #include <locale.h>
 
 #include "terminal/output_test.h"
@@ -128,6 +129,55 @@ static void json_without_memory_is_a_failure_of_the_run(void **state)
     assert_true(caught.cli.has_failed);
     caught.cli.has_failed = false;
     expect_output(&caught, "");
+}
+
+/* Writes nothing if there is a reason to fail. */
+static ssize_t write_unless(void *cookie, const char *data, size_t size)
+{
+    (void)data;
+    errno = *(const int *)cookie;
+    return errno ? -1 : (ssize_t)size;
+}
+
+static FILE *open_failing(const int *reason, int mode, char *buffer, size_t size)
+{
+    FILE *stream =
+        fopencookie((void *)(uintptr_t)reason, "w", (cookie_io_functions_t){ .write = write_unless });
+
+    assert_non_null(stream);
+    setvbuf(stream, buffer, mode, size);
+    return stream;
+}
+
+/* fwrite() of glibc succeeds if the bytes that it could not write are still in its buffer. */
+static void the_reason_of_a_failed_write_is_kept(void **state)
+{
+    static const size_t sizes[] = { 1, 63, 64, 65, 200 };
+    static const int modes[] = { _IOFBF, _IOLBF, _IONBF };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes * 3; i++) {
+        struct cli cli = { .world = det_world_real(), .err = stderr };
+        char data[200], buffer[64];
+        size_t size = sizes[i / 3];
+        int reason = 0;
+
+        memset(data, 'x', sizeof data);
+        data[size - 1] = '\n';
+        cli.out = open_failing(&reason, modes[i % 3], buffer, sizeof buffer);
+        cli_write(&cli, data, size);
+        assert_int_equal(cli.out_error, 0);
+        reason = ENOSPC;
+        cli_write(&cli, data, size);
+        if (!ferror(cli.out))
+            cli_flush(&cli);
+        assert_int_equal(cli.out_error, ENOSPC);
+        reason = 0;
+        cli_write(&cli, data, size);
+        cli_flush(&cli);
+        assert_int_equal(cli.out_error, ENOSPC);
+        fclose(cli.out);
+    }
 }
 
 static void error_messages_name_the_command(void **state)
@@ -298,6 +348,7 @@ int main(void)
         cmocka_unit_test(json_is_one_line_and_takes_any_bytes),
         cmocka_unit_test(json_value_is_printed_on_one_line),
         cmocka_unit_test(json_without_memory_is_a_failure_of_the_run),
+        cmocka_unit_test(the_reason_of_a_failed_write_is_kept),
         cmocka_unit_test(error_messages_name_the_command),
         cmocka_unit_test(progress_is_shown_only_on_terminals_after_a_while),
         cmocka_unit_test(progress_bar_is_cleared_before_output),

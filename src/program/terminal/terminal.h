@@ -78,6 +78,8 @@ void cli_write(struct cli *cli, const char *data, size_t size);
 char *cli_format(struct cli *cli, const char *format, va_list arguments) DET_PRINTF(2, 0);
 /* Flushes `out`: for output that is followed while we run. */
 void cli_flush(struct cli *cli);
+/* After a write to `out` failed, its output is dropped until this is called. */
+void cli_clear_output_error(struct cli *cli);
 /* Prints to `err`, escaped in the same way. cli_report_error() adds "detent check: " and a
  * newline. */
 void cli_print_error(struct cli *cli, const char *format, ...) DET_PRINTF(2, 3);
