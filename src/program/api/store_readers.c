@@ -142,7 +142,7 @@ static int error_of(const struct api_reader *reader, int exit_code)
 {
     int code = reader->store.error;
 
-    if (code < 0 && cli_store_exit(code) == exit_code)
+    if (code < 0 && cli_exit_of(code) == exit_code)
         return code;
     return exit_code == CLI_NOT_FOUND  ? DET_ERR_NOT_FOUND
            : exit_code == CLI_USAGE    ? DET_ERR_INVALID

@@ -147,7 +147,7 @@ int act_report_error(struct act *act, int code, const struct det_error *error)
             cli, "'%s' of %s already exists; 'detent get %s' shows it", act->id, machine, act->id);
     else
         return cli_report_store_error(&act->store, code, error);
-    return cli_store_exit(code);
+    return cli_exit_of(code);
 }
 
 static int read_text(struct act *act, const char *text, struct cli_text *file)

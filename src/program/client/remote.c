@@ -19,7 +19,7 @@ int remote_report_error(struct remote *remote, int code, const struct det_error 
         remote->has_ended = true;
     else if (code != DET_ERR_CANCELLED || !cli_is_interrupted())
         cli_report_error(remote->cli, "%s", error->text);
-    return cli_exit_of_request(code);
+    return cli_exit_of(code);
 }
 
 det_time remote_within(det_time patience)

@@ -158,16 +158,12 @@ static void print_missing_file(struct gen *gen, const char *path, size_t missing
 /* The C file exists. */
 static int update_source(struct gen *gen, const char *path)
 {
-    struct det_error error;
     struct cli_text source;
+    int code = cli_text_read(gen->cli, path, SOURCE_MAX, &source);
     size_t missing;
-    int code, r;
 
-    r = cli_text_load(gen->cli, path, SOURCE_MAX, &source, &error);
-    if (r < 0) {
-        cli_report_error(gen->cli, "%s", error.text);
-        return cli_exit_of(r);
-    }
+    if (code != CLI_OK)
+        return code;
     det_assert(gen->stubs && gen->spec && !gen->is_forced);
     gen_stubs_find(gen->stubs, gen->stub_count, det_view_of(source.data, source.size));
     missing = count_missing(gen);

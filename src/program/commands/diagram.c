@@ -136,17 +136,14 @@ static int draw_trace(
 static int load_and_draw(
     struct cli *cli, const struct cli_args *args, const struct det_machine *machine)
 {
-    struct det_error error;
     struct cli_text text;
-    int code, r;
+    int code;
 
     if (!args->values[OPTION_TRACE])
         return draw(cli, args, machine, NULL);
-    r = cli_text_load(cli, args->values[OPTION_TRACE], CLI_TRACE_SIZE_MAX, &text, &error);
-    if (r < 0) {
-        cli_report_error(cli, "%s", error.text);
-        return cli_exit_of(r);
-    }
+    code = cli_text_read(cli, args->values[OPTION_TRACE], CLI_TRACE_SIZE_MAX, &text);
+    if (code != CLI_OK)
+        return code;
     code = draw_trace(cli, args, machine, &text);
     cli_text_free(cli, &text);
     return code;

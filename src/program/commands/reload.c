@@ -59,7 +59,7 @@ static int print_answer(struct cli *cli, const struct det_json_value *answer, bo
         cli_print_error(cli, "%s", show_text(answer, "text"));
         cli_report_error(cli, "%s", reload_outcome_sentence(outcome));
     }
-    return cli_exit_of_request(reload_outcome_error(outcome));
+    return cli_exit_of(reload_outcome_error(outcome));
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)

@@ -357,14 +357,11 @@ static void refuse_spec(struct run *run, const char *path)
 static void run_file(struct run *run, const char *path)
 {
     struct sheet sheet = { .path = path };
-    struct det_error error;
-    int r;
+    int code = cli_text_read(run->cli, path, SHEET_SIZE_MAX, &sheet.text);
 
-    r = cli_text_load(run->cli, path, SHEET_SIZE_MAX, &sheet.text, &error);
-    if (r < 0) {
-        cli_report_error(run->cli, "%s", error.text);
+    if (code != CLI_OK) {
         run->broken++;
-        raise_exit(run, cli_exit_of(r));
+        raise_exit(run, code);
         return;
     }
     if (strcmp(path, "-") == 0)

@@ -91,7 +91,7 @@ static void print_object(
 static int report(const struct work *work, int r, const struct det_error *error)
 {
     cli_report_error(work->cli, "%s", error->text);
-    return cli_exit_of_request(r);
+    return cli_exit_of(r);
 }
 
 /* new */

@@ -144,18 +144,15 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 {
     const struct verb *verb = read_verb(cli, args);
     const char *path = args->values[OPTION_CONFIG];
-    struct det_error error = { 0 };
     struct cli_text config = { 0 };
     struct remote remote;
-    int code, r;
+    int code;
 
     if (!verb)
         return CLI_USAGE;
-    r = path ? cli_text_load(cli, path, SIZE_MAX_CONFIG, &config, &error) : 0;
-    if (r < 0) {
-        cli_report_error(cli, "%s", error.text);
-        return cli_exit_of(r);
-    }
+    code = path ? cli_text_read(cli, path, SIZE_MAX_CONFIG, &config) : CLI_OK;
+    if (code != CLI_OK)
+        return code;
     code = remote_open(cli, args->values[OPTION_PROJECT], &remote);
     if (code == CLI_OK) {
         code = ask(&remote, verb, args, &config);

@@ -106,14 +106,11 @@ static int read_all(
 static int open_text(struct cli *cli, const char *path, bool is_checked, struct config_file *file)
 {
     struct cli_problems problems = { .count = 0 };
-    struct det_error error;
+    int code = cli_text_read(cli, path, DET_DATUM_READ_MAX, &file->text);
     int r;
 
-    r = cli_text_load(cli, path, DET_DATUM_READ_MAX, &file->text, &error);
-    if (r < 0) {
-        cli_report_error(cli, "%s", error.text);
-        return cli_exit_of(r);
-    }
+    if (code != CLI_OK)
+        return code;
     r = read_all(cli, file, is_checked, &problems);
     det_assert(r < 0 || problems.count == 0);
     if (r == 0)

@@ -33,14 +33,10 @@ static void release_file(void *context, const char *data, size_t size)
 
 int cli_spec_text_load(struct cli *cli, const char *path, struct cli_text *ret)
 {
-    struct det_error error;
-    int r;
+    int code = cli_text_read(cli, path, DET_SPEC_SIZE_MAX, ret);
 
-    r = cli_text_load(cli, path, DET_SPEC_SIZE_MAX, ret, &error);
-    if (r < 0) {
-        cli_report_error(cli, "%s", error.text);
-        return cli_exit_of(r);
-    }
+    if (code != CLI_OK)
+        return code;
     if (!cli_has_suffix(path, CLI_CASES_SUFFIX))
         return CLI_OK;
     cli_text_free(cli, ret);

@@ -11,22 +11,11 @@
 #include "os/os.h"
 #include "terminal/report.h"
 
-static int load_text(struct cli *cli, const char *path, size_t limit, struct cli_text *ret)
-{
-    struct det_error error;
-    int r = cli_text_load(cli, path, limit, ret, &error);
-
-    if (r == 0)
-        return CLI_OK;
-    cli_report_error(cli, "%s", error.text);
-    return cli_exit_of(r);
-}
-
 static int read_spec(struct cli *cli, const char *path, struct cli_worker *worker)
 {
     struct det_spec_files files = cli_spec_files(cli);
     struct det_spec_options options = { .allocator = cli->allocator, .files = &files };
-    int code = load_text(cli, path, DET_SPEC_SIZE_MAX, &worker->text);
+    int code = cli_text_read(cli, path, DET_SPEC_SIZE_MAX, &worker->text);
     int r;
 
     if (code != CLI_OK)
@@ -54,7 +43,7 @@ static int add_source(struct cli *cli, const char *path, struct cli_worker *work
     det_assert(worker->source_count < worker->source_capacity);
     if (!name)
         return cli_no_memory(cli);
-    code = load_text(cli, path, DET_ARCH_SIZE_MAX, text);
+    code = cli_text_read(cli, path, DET_ARCH_SIZE_MAX, text);
     if (code != CLI_OK) {
         det_free_string(cli->allocator, name);
         return code;

@@ -378,7 +378,7 @@ static int run_open(struct up *up)
     if (r < 0)
         cli_report_error(up->cli, "%s", error.text);
     /* The kinds of workers in modules are known only after modules are loaded. */
-    code = r == DET_ERR_MALFORMED ? CLI_USAGE : r < 0 ? cli_exit_of(r) : run_tasks(up);
+    code = r < 0 ? cli_exit_of(r) : run_tasks(up);
     close_parts(up);
     up->cli = up->output.outer;
     up_log_close(up);
@@ -424,7 +424,7 @@ static int prepare_start(struct up *up)
         r = serve_become(options->user, &error);
     if (r < 0) {
         cli_report_error(up->cli, "%s", error.text);
-        return cli_exit_of_request(r);
+        return cli_exit_of(r);
     }
     serve_hide();
     return CLI_OK;

@@ -97,7 +97,7 @@ static size_t count_tokens(const struct checks *checks, const char *project)
     }
     r = tokens_open(&options, &tokens, &error);
     if (r < 0) {
-        report_finding(checks, cli_exit_of_request(r), "%s", error.text);
+        report_finding(checks, cli_exit_of(r), "%s", error.text);
         return SIZE_MAX;
     }
     count = tokens_count(tokens);

@@ -23,42 +23,6 @@
 /* After this time the wait is reported. */
 #define TURN_QUIET DET_SECOND
 
-int cli_store_exit(int code)
-{
-    switch (code) {
-    case 0:
-        return CLI_OK;
-    case DET_ERR_INVALID:
-    case DET_ERR_UNSUPPORTED:
-    case DET_ERR_MALFORMED:
-    case DET_ERR_MISSING_FIELD:
-    case DET_ERR_UNKNOWN_FIELD:
-    case DET_ERR_DUPLICATE_FIELD:
-    case DET_ERR_TYPE:
-    case DET_ERR_RANGE:
-        return CLI_USAGE;
-    case DET_ERR_NOT_FOUND:
-        return CLI_NOT_FOUND;
-    case DET_ERR_EXISTS:
-    case DET_ERR_CONFLICT:
-        return CLI_CONFLICT;
-    case DET_ERR_TIMEOUT:
-        return CLI_TIMEOUT;
-    case DET_ERR_UNHANDLED:
-    case DET_ERR_STOPPED:
-    case DET_ERR_REFUSED:
-    case DET_ERR_ACTION_FAILED:
-    case DET_ERR_UNBOUND:
-    case DET_ERR_LOCKED:
-    case DET_ERR_LIMIT:
-    case DET_ERR_BUSY:
-    case DET_ERR_CONTENTION:
-        return CLI_REFUSED;
-    default:
-        return CLI_FAILURE;
-    }
-}
-
 int cli_report_store_error(struct cli_store *store, int code, const struct det_error *error)
 {
     struct cli *cli = store->cli;
@@ -87,7 +51,7 @@ int cli_report_store_error(struct cli_store *store, int code, const struct det_e
             store->url);
     else
         cli_report_error(cli, "%s: %s", store->url, det_error_text(code));
-    return cli_store_exit(code);
+    return cli_exit_of(code);
 }
 
 static const char *url_given(const struct cli_store *store)

@@ -117,8 +117,6 @@ bool cli_store_file(const char *address, char target[DET_PATH_MAX]);
  * without a live node. False also if unknown, for instance if the lock file cannot be opened. */
 bool cli_store_is_unserved(const struct cli_store *store);
 
-/* Returns the exit code of an error. */
-int cli_store_exit(int code);
 /* Reports the error with its own text if it has one, and returns the exit code. */
 int cli_report_store_error(struct cli_store *store, int code, const struct det_error *error);
 

@@ -30,26 +30,10 @@ static void a_password_is_never_shown(void **state)
     det_arena_deinit(&arena);
 }
 
-static void every_error_has_its_exit_code(void **state)
-{
-    (void)state;
-    assert_int_equal(cli_store_exit(0), CLI_OK);
-    assert_int_equal(cli_store_exit(DET_ERR_TYPE), CLI_USAGE);
-    assert_int_equal(cli_store_exit(DET_ERR_NOT_FOUND), CLI_NOT_FOUND);
-    assert_int_equal(cli_store_exit(DET_ERR_EXISTS), CLI_CONFLICT);
-    assert_int_equal(cli_store_exit(DET_ERR_CONFLICT), CLI_CONFLICT);
-    assert_int_equal(cli_store_exit(DET_ERR_TIMEOUT), CLI_TIMEOUT);
-    assert_int_equal(cli_store_exit(DET_ERR_STOPPED), CLI_REFUSED);
-    assert_int_equal(cli_store_exit(DET_ERR_LOCKED), CLI_REFUSED);
-    assert_int_equal(cli_store_exit(DET_ERR_IO), CLI_FAILURE);
-    assert_int_equal(cli_store_exit(DET_ERR_CORRUPT), CLI_FAILURE);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_password_is_never_shown),
-        cmocka_unit_test(every_error_has_its_exit_code),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,7 +146,7 @@ int instance_report_error(struct cli_store *store, const char *machine, const ch
             machine, id);
     else
         return cli_report_store_error(store, r, NULL);
-    return cli_store_exit(r);
+    return cli_exit_of(r);
 }
 
 int instance_load(

@@ -16,41 +16,6 @@
 #include "base/memory.h"
 #include "os/os.h"
 
-int cli_exit_of(int error)
-{
-    det_assert(error < 0);
-    return error == DET_ERR_NOT_FOUND ? CLI_NOT_FOUND
-           : error == DET_ERR_LIMIT   ? CLI_USAGE
-           : error == DET_ERR_EXISTS  ? CLI_CONFLICT
-                                      : CLI_FAILURE;
-}
-
-int cli_exit_of_request(int error)
-{
-    switch (error) {
-    case 0:
-        return CLI_OK;
-    case DET_ERR_INVALID:
-        return CLI_USAGE;
-    case DET_ERR_NOT_FOUND:
-        return CLI_NOT_FOUND;
-    case DET_ERR_EXISTS:
-    case DET_ERR_CONFLICT:
-        return CLI_CONFLICT;
-    case DET_ERR_TIMEOUT:
-        return CLI_TIMEOUT;
-    case DET_ERR_REFUSED:
-    case DET_ERR_LIMIT:
-    case DET_ERR_BUSY:
-    case DET_ERR_CONTENTION:
-        return CLI_REFUSED;
-    case DET_ERR_CANCELLED:
-        return CLI_INTERRUPTED;
-    default:
-        return CLI_FAILURE;
-    }
-}
-
 /* Returns the suffix with which the path names an existing file; NULL if there is none. */
 static const char *missing_suffix(const struct cli *cli, const char *path)
 {
@@ -147,6 +112,18 @@ int cli_text_load(
             reterr, DET_ERR_IO, "%s: is not a regular file; '-' reads the standard input", path);
     r = det_file_load(cli->world, cli->allocator, path, limit, &ret->data, &ret->size);
     return r < 0 ? print_error(reterr, r, path, limit) : 0;
+}
+
+int cli_text_read(struct cli *cli, const char *path, size_t limit, struct cli_text *ret)
+{
+    struct det_error error = { 0 };
+    int r = cli_text_load(cli, path, limit, ret, &error);
+
+    if (r == 0)
+        return CLI_OK;
+    cli_report_error(cli, "%s", error.text);
+    /* A file that is too large is invalid. */
+    return r == DET_ERR_LIMIT ? CLI_USAGE : cli_exit_of(r);
 }
 
 void cli_text_free(struct cli *cli, struct cli_text *text)

@@ -29,11 +29,10 @@ struct cli_text {
 DET_MUST_CHECK int cli_text_load(
     struct cli *cli, const char *path, size_t limit, struct cli_text *ret,
     struct det_error *reterr);
+/* Like cli_text_load(), but reports the error and returns an exit code. */
+DET_MUST_CHECK int cli_text_read(
+    struct cli *cli, const char *path, size_t limit, struct cli_text *ret);
 void cli_text_free(struct cli *cli, struct cli_text *text);
-/* Returns the exit code for an error of loading or writing. */
-int cli_exit_of(int error);
-/* Returns the exit code for an error of a request to a running detent. */
-int cli_exit_of_request(int error);
 /* Writes a whole file: keeps its mode, follows a link. Complains on failure; returns 0 or an exit
  * code. */
 DET_MUST_CHECK int cli_file_write(struct cli *cli, const char *path, const char *data, size_t size);

@@ -28,6 +28,9 @@ enum cli_exit {
     CLI_INTERRUPTED = 130,
 };
 
+/* Returns the exit code for an error of the library (negative), or CLI_OK for 0. */
+int cli_exit_of(int code);
+
 /* Refuses requests during shutdown. */
 #define CLI_SHUTDOWN "detent is shutting down; retry later"
 

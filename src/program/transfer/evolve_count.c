@@ -125,7 +125,7 @@ static int count_pending(struct evolve *evolve, const char *id)
     if (r == 0 || r == DET_ERR_NOT_FOUND)
         return CLI_OK;
     cli_report_error(evolve->cli, "%s %s: %s", evolve->stored->name, id, det_error_text(r));
-    return cli_store_exit(r);
+    return cli_exit_of(r);
 }
 
 /* Returns true if more than states must be counted. */
