@@ -88,7 +88,7 @@ nightly: check test
 		-L '^crash$$' -R 'lives|kill_(syscalls|errors)' --timeout 86400
 	@NODES_SEED=$$(date +%s) NODES_TIMES=$(NIGHTLY_NODES_TIMES) ctest --preset release \
 		-L '^processes$$' --timeout 86400
-	@ctest --test-dir build/release --output-on-failure -j4 -L '^sanitized$$'
+	@ctest --test-dir build/release --output-on-failure -j10 -L '^sanitized$$'
 	@scripts/setup-outside
 	@CONTRACT_FUZZ_SEED=$$(date +%s) CONTRACT_FUZZ_EXAMPLES=$(NIGHTLY_CONTRACT_EXAMPLES) \
 		tests/outside/contract_fuzz.py build/release/detent build/release/tests/nasty-child \
@@ -96,7 +96,7 @@ nightly: check test
 	@tests/outside/bit_flips.py --seed $$(date +%s)
 	@scripts/build asan
 	@ctest --preset clang
-	@ctest --test-dir build/asan --output-on-failure -j4
+	@ctest --test-dir build/asan --output-on-failure -j10
 
 coverage: setup-all
 	@scripts/build coverage tests_unit

@@ -16,10 +16,11 @@
 #                                                                for one with other link options or
 #                                                                that replaces functions of libc
 # detent_test(<name> COMMAND <...> [LABELS <...>] [TIMEOUT <seconds>] [COST <seconds>] [WAITS])
-#                                         any other program or script. A test takes two of the five
-#                                         places that our presets give, which is a core; one that
-#                                         WAITS for most of its time takes one. What has the highest
-#                                         COST, about its seconds, starts first.
+#                                         any other program or script. A test takes five of the 14
+#                                         places that our presets give; one that WAITS for most of
+#                                         its time takes one. So two cores run two tests that
+#                                         compute, beside four that wait. What has the highest COST,
+#                                         about its seconds, starts first.
 # detent_fuzz_target(<name> <source...>)  a libFuzzer program in <build>/fuzz/, if DETENT_FUZZ is on
 #
 # The targets tests_unit and tests_threads build the programs of one label and nothing else, and
@@ -168,7 +169,7 @@ function(detent_test name)
     if(NOT test_TIMEOUT)
         set(test_TIMEOUT 1800) # for what hangs; a busy machine may take long
     endif()
-    set(places 2)
+    set(places 5)
     if(test_WAITS)
         set(places 1)
     endif()
