@@ -230,6 +230,29 @@ static void unreadable_rename_row_prevents_the_open(void **state)
     shelf_free(shelf);
 }
 
+/* The position after it would be negative. */
+static void the_last_position_prevents_the_open(void **state)
+{
+    static const char *const damages[] = {
+        "UPDATE events SET position = 9223372036854775807 WHERE sequence = 1",
+        "UPDATE starts SET position = 9223372036854775807",
+        "UPDATE store SET position = 9223372036854775807",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+        struct shelf *shelf = shelf_new();
+        struct det_store *store;
+
+        assert_int_equal(send(&shelf->pad, BARE, "a"), 0);
+        shelf_close(shelf);
+        shelf_exec(shelf, damages[i]);
+        assert_int_equal(det_store_open(shelf->url, &store, &shelf->error), DET_ERR_CORRUPT);
+        assert_non_null(strstr(shelf->error.text, shelf->path));
+        shelf_free(shelf);
+    }
+}
+
 /* Whole instances: no remaining row refers to them. */
 static void an_instance_that_is_gone_with_all_its_rows_is_missed(void **state)
 {
@@ -328,6 +351,7 @@ int main(void)
         cmocka_unit_test(oversized_stored_reason_is_damage),
         cmocka_unit_test(torn_page_is_reported_and_the_rest_checked),
         cmocka_unit_test(unreadable_rename_row_prevents_the_open),
+        cmocka_unit_test(the_last_position_prevents_the_open),
         cmocka_unit_test(an_instance_that_is_gone_with_all_its_rows_is_missed),
         cmocka_unit_test(missing_definitions_renames_and_documents_are_reported),
         cmocka_unit_test(lease_without_a_name_is_refused),
