@@ -160,6 +160,30 @@ SENTENCE(manual_children_are_not_refused_by_a_later_round)
     forest_end(&lab);
 }
 
+SENTENCE(a_child_deleted_during_a_round_stays_in_the_list_until_it_is_gone)
+{
+    struct det_child_spec spec = { .name = "h", .kind = "node" };
+    struct lab lab;
+
+    begin(&lab, seed);
+    assert_int_equal(det_workers_upsert(lab.workers, NULL, &spec, NULL), 0);
+    lab_run(&lab, 5 * DET_SECOND);
+    lab_assert_state(&lab, "lab/h", "well");
+    node_of("lab/h")->end_takes = 2 * DET_SECOND;
+    lab_apply(&lab, spec_of(0, MANY, 1));
+    /* The round has not come to it, but the upsert has. */
+    assert_int_equal(det_workers_upsert(lab.workers, NULL, &spec, NULL), 0);
+    assert_int_equal(det_workers_delete(lab.workers, "lab/h", NULL), 0);
+    assert_in_range(count_workers(&lab), 2, MANY - 1);
+    lab_run(&lab, DET_SECOND);
+    assert_int_equal(count_workers(&lab), MANY + 2);
+    lab_assert_state(&lab, "lab/h", "ending");
+    lab_run(&lab, 10 * DET_SECOND);
+    assert_false(lab_has(&lab, "lab/h"));
+    assert_children(&lab, 0, MANY, 1);
+    forest_end(&lab);
+}
+
 SENTENCE(a_stop_does_not_wait_for_children_that_are_to_be_made)
 {
     struct lab lab;
@@ -219,6 +243,7 @@ int main(void)
         cmocka_unit_test(newest_spec_applies_while_children_are_created),
         cmocka_unit_test(manual_children_change_while_others_are_created),
         cmocka_unit_test(manual_children_are_not_refused_by_a_later_round),
+        cmocka_unit_test(a_child_deleted_during_a_round_stays_in_the_list_until_it_is_gone),
         cmocka_unit_test(a_stop_does_not_wait_for_children_that_are_to_be_made),
         cmocka_unit_test(children_are_found_without_memory_for_an_index),
     };
