@@ -22,6 +22,7 @@ import urllib.request
 from pathlib import Path
 
 import up
+import checksums
 import patience
 from daemon import Serve, Supervisor
 from machines import PARCEL, detent, objects, one, run
@@ -227,6 +228,22 @@ def test_a_definition_that_would_strand_is_refused():
     detent("migrate", "order.fsm", *rename)
     it = Up()
     wait_until(lambda: any("Serves order" in line for line in it.talk), "it serves it")
+    it.stop()
+
+
+def test_a_damaged_store_refuses_a_new_definition():
+    serve_order("['true']")
+    it = Up()
+    wait_until(lambda: any("Serves order" in line for line in it.talk), "it serves it")
+    detent("start", "order", "o-1")
+    detent("send", "o-1", "pay")
+    with checksums.connect("detent.db") as database:
+        database.execute("UPDATE definitions SET checksum = checksum + 1")
+    serve_order("['true']", ORDER.replace("PAID, paid", "PAID, settled"))
+    for words in (["reload"], ["reload", "--plan"]):
+        detent(*words, code=1, err="nothing was changed: the check could not be finished")
+    serve_order("['true']")
+    equal(items(reload()), [])
     it.stop()
 
 
