@@ -151,7 +151,7 @@ def test_workers_command_fails_without_workers():
     up.config(up.SLEEPER)
     it = Up()
     it.wait_for("sleeper *= started")
-    detent("workers", code=1, err="has no workers")
+    detent("workers", code=2, err="has no workers")
     it.stop()
 
 
@@ -250,7 +250,7 @@ def test_workers_are_added_to_a_file():
     wait_until(lambda: run("slots").returncode == 0, "it is up")
     Path("detent.yaml").write_text(f"{head}workers:\n  children:\n{HELLO}")
     equal(items(reload()), [("added", "children", True)])
-    detent("workers", code=1, err="has no workers")
+    detent("workers", code=2, err="has no workers")
     it.stop()
     it = Up()
     wait_state("root/hello", "running")
