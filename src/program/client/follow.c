@@ -80,18 +80,14 @@ static struct follow_attempts compare_attempts(
 
 static void begin_attempt(struct det_json_writer *json, const struct instance *instance)
 {
-    det_json_writer_init(json, instance->store->cli->allocator);
-    det_json_open(json, NULL, '{');
-    det_json_text(json, "type", "attempt");
+    cli_json_begin(instance->store->cli, json, "attempt");
     det_json_text(json, "machine", instance->machine->name);
     det_json_text(json, "id", instance->id);
 }
 
 static void end_attempt(struct det_json_writer *json, const struct instance *instance)
 {
-    det_json_close(json, '}');
-    cli_print_line(instance->store->cli, json);
-    det_json_writer_deinit(json);
+    cli_json_end(instance->store->cli, json);
 }
 
 static void print_effect(const struct instance *instance, const struct det_store_effect *row)

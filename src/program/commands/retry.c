@@ -159,16 +159,12 @@ static int revive(struct act *act, const char *effect, const char *key)
         cli_print(cli, "%s: %s will be retried\n", key, effect);
         return CLI_OK;
     }
-    det_json_writer_init(&json, cli->allocator);
-    det_json_open(&json, NULL, '{');
-    det_json_text(&json, "type", "retried");
+    cli_json_begin(cli, &json, "retried");
     det_json_text(&json, "machine", act->machine->name);
     det_json_text(&json, "id", act->id);
     det_json_text(&json, "effect", effect);
     det_json_text(&json, "key", key);
-    det_json_close(&json, '}');
-    cli_print_line(cli, &json);
-    det_json_writer_deinit(&json);
+    cli_json_end(cli, &json);
     return CLI_OK;
 }
 
