@@ -80,14 +80,8 @@ static struct follow_attempts compare_attempts(
 
 static void begin_attempt(struct det_json_writer *json, const struct instance *instance)
 {
-    cli_json_begin(instance->store->cli, json, "attempt");
-    det_json_text(json, "machine", instance->machine->name);
-    det_json_text(json, "id", instance->id);
-}
-
-static void end_attempt(struct det_json_writer *json, const struct instance *instance)
-{
-    cli_json_end(instance->store->cli, json);
+    det_json_writer_init(json, instance->store->cli->allocator);
+    instance_item_begin(json, "attempt", instance->machine->name, instance->id);
 }
 
 static void print_effect(const struct instance *instance, const struct det_store_effect *row)
@@ -100,7 +94,7 @@ static void print_effect(const struct instance *instance, const struct det_store
     }
     begin_attempt(&json, instance);
     instance_effect_line(&json, instance->store->store, instance->machine, instance->id, row);
-    end_attempt(&json, instance);
+    cli_json_end(instance->store->cli, &json);
 }
 
 static void print_timer(const struct instance *instance, const struct det_store_timer *row)
@@ -114,7 +108,7 @@ static void print_timer(const struct instance *instance, const struct det_store_
     begin_attempt(&json, instance);
     instance_timer_line(&json, instance->machine, row);
     instance_attempts_line(&json, row);
-    end_attempt(&json, instance);
+    cli_json_end(instance->store->cli, &json);
 }
 
 /* Shows the attempts of effects and timers that have ended since the last poll. */

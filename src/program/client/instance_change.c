@@ -204,9 +204,8 @@ static void print_object(struct act *act, const char *event, const struct det_se
 {
     struct det_json_writer json;
 
-    cli_json_begin(act->store.cli, &json, "sent");
-    det_json_text(&json, "machine", act->machine->name);
-    det_json_text(&json, "id", act->id);
+    det_json_writer_init(&json, act->store.cli->allocator);
+    instance_item_begin(&json, "sent", act->machine->name, act->id);
     det_json_text(&json, "event", event);
     det_json_text(&json, "outcome", det_outcome_name(sent->outcome));
     det_json_text(&json, "state", act->machine->states[sent->state].name);

@@ -79,9 +79,8 @@ static void print_start(struct walk *walk, const struct det_store_start *start)
     struct cli *cli = walk->instance.store->cli;
     struct det_json_writer json;
 
-    cli_json_begin(cli, &json, "start");
-    det_json_text(&json, "machine", machine->name);
-    det_json_text(&json, "id", walk->instance.id);
+    det_json_writer_init(&json, cli->allocator);
+    instance_item_begin(&json, "start", machine->name, walk->instance.id);
     instance_start_line(&json, machine, start);
     cli_json_end(cli, &json);
 }

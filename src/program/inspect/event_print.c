@@ -35,9 +35,8 @@ void event_print_object(
 {
     struct det_json_writer json;
 
-    cli_json_begin(cli, &json, "event");
-    det_json_text(&json, "machine", instance->machine->name);
-    det_json_text(&json, "id", instance->id);
+    det_json_writer_init(&json, cli->allocator);
+    instance_item_begin(&json, "event", instance->machine->name, instance->id);
     instance_event_line(&json, instance->machine, row);
     cli_json_end(cli, &json);
 }
