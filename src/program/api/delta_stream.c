@@ -33,8 +33,6 @@ struct follower {
     uint64_t cursor;
     uint64_t head_read; /* number of the first read of the head after it joined */
     bool is_waiting;    /* waits for the head */
-    bool is_catching;   /* a lane reads its page */
-    bool is_gone;
     bool is_revealed;
     /* The page. */
     struct api_lane_job job;
@@ -48,7 +46,7 @@ struct follower {
 
 struct api_deltas {
     struct api *api;
-    struct det_list followers, gone;
+    struct det_list followers;
     size_t count;
     struct det_timer poll;
     /* The newest sync id. */
@@ -142,34 +140,20 @@ static void read_position(void *argument)
 
 /* On the http thread. */
 
-static void free_gone(struct api_deltas *deltas)
-{
-    struct det_list *next;
-
-    for (struct det_list *node = deltas->gone.next; node != &deltas->gone; node = next) {
-        struct follower *follower = DET_CONTAINER(node, struct follower, node);
-
-        next = node->next;
-        if (follower->is_catching)
-            continue;
-        det_list_remove(node);
-        det_json_writer_deinit(&follower->text);
-        api_finish(follower->feed.call); /* Frees the follower. */
-    }
-}
-
 static void on_over(struct api_feed *feed)
 {
     struct follower *follower = follower_of(feed);
     struct api_deltas *deltas = follower->deltas;
 
-    det_assert(!follower->is_gone && deltas->count > 0);
-    follower->is_gone = true;
+    det_assert(deltas->count > 0);
     det_list_remove(&follower->node);
-    det_list_append(&deltas->gone, &follower->node);
     if (--deltas->count == 0)
         deltas->has_head = false;
-    free_gone(deltas);
+}
+
+static void release_text(struct api_feed *feed)
+{
+    det_json_writer_deinit(&follower_of(feed)->text);
 }
 
 static void finish_page(void *argument);
@@ -178,10 +162,10 @@ static void feed_follower(struct follower *follower)
 {
     struct api_deltas *deltas = follower->deltas;
 
-    if (follower->is_waiting || follower->is_catching || follower->is_gone ||
-        follower->cursor >= deltas->head || api_feed_waiting(&follower->feed) > 0)
+    if (follower->is_waiting || follower->feed.is_catching || follower->cursor >= deltas->head ||
+        api_feed_waiting(&follower->feed) > 0)
         return;
-    follower->is_catching = true;
+    follower->feed.is_catching = true;
     follower->is_full = false;
     follower->count = 0;
     follower->query.after = follower->cursor;
@@ -223,20 +207,16 @@ static void send_page(struct follower *follower)
 static void finish_page(void *argument)
 {
     struct follower *follower = argument;
-    struct api_deltas *deltas = follower->deltas;
 
-    det_assert(follower->is_catching);
-    follower->is_catching = false;
-    if (follower->job.is_dropped)
-        follower->result = DET_ERR_CLOSED;
+    if (!api_feed_page_done(&follower->feed))
+        return;
     /* Dropping frees the follower at once. */
-    if (follower->result < 0) {
+    if (follower->job.is_dropped || follower->result < 0) {
         api_feed_drop(&follower->feed, "the store cannot be read");
-    } else if (!follower->is_gone) {
-        send_page(follower);
-        feed_follower(follower);
+        return;
     }
-    free_gone(deltas);
+    send_page(follower);
+    feed_follower(follower);
 }
 
 /* A cursor after the head came from a page or from another node, or it belongs to another store:
@@ -281,7 +261,6 @@ static void finish_position(void *argument)
         is_early |= follower->is_waiting;
         feed_follower(follower);
     }
-    free_gone(deltas);
     if (is_early)
         read_head(deltas);
 }
@@ -357,7 +336,7 @@ static bool read_query(struct api_call *call, struct follower *follower, uint64_
 
 static void follow(struct api_call *call, uint64_t cursor)
 {
-    static const struct api_feed_ops ops = { on_drained, on_over };
+    static const struct api_feed_ops ops = { on_drained, on_over, release_text };
     struct api_deltas *deltas = call->api->deltas;
     struct follower *follower = det_arena_alloc(&call->arena, sizeof *follower);
 
@@ -418,7 +397,6 @@ int api_deltas_open(struct api *api, struct det_error *reterr)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     deltas->api = api;
     det_list_init(&deltas->followers);
-    det_list_init(&deltas->gone);
     deltas->poll = (struct det_timer){ .run = on_poll, .argument = deltas };
     api->deltas = deltas;
     return 0;

@@ -8,6 +8,7 @@
 
 #include "api/api_internal.h"
 #include "inspect/document_read.h"
+#include "store/document.h"
 
 /* Stored text is valid JSON, so parsing fails only without memory. */
 static void note_failure(struct det_json_writer *json, int result)
@@ -79,12 +80,8 @@ bool api_documents_query(struct api_call *call, struct det_document_query *ret)
     *ret = (struct det_document_query){ .has_role = role != NULL };
     if (!api_query_worker(call, "below", &ret->below) || !api_query_kind(call, &ret->kind))
         return false;
-    if (!role)
+    if (!role || det_document_role_find(role, &ret->role) == 0)
         return true;
-    for (ret->role = DET_DOCUMENT_IDENTITY; ret->role <= DET_DOCUMENT_SPEC; ret->role++) {
-        if (strcmp(det_document_role_name(ret->role), role) == 0)
-            return true;
-    }
     api_fail(call, DET_ERR_INVALID, "'role' must be identity, desired, observed or spec");
     return false;
 }

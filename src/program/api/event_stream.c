@@ -46,14 +46,12 @@ struct subscriber {
     det_time fed_at;          /* monotonic: when it last took a row or had all rows */
     const char *machine, *id; /* NULL: any */
     bool wants_log;
-    bool is_waiting;  /* its start is not known yet */
-    bool is_catching; /* a lane reads a page for it */
-    bool is_gone;
+    bool is_waiting; /* its start is not known yet */
 };
 
 struct api_events {
     struct api *api;
-    struct det_list subscribers, gone;
+    struct det_list subscribers;
     size_t count;
     atomic_size_t readers; /* subscribers of the log */
     struct det_list tail;
@@ -157,37 +155,18 @@ static void forget_tail(struct api_events *events)
     assert_tail(events);
 }
 
-/* Frees subscribers that are gone, unless a page is being read for them. */
-static void free_gone(struct api_events *events)
-{
-    struct det_list *next;
-
-    for (struct det_list *node = events->gone.next; node != &events->gone; node = next) {
-        struct subscriber *subscriber = DET_CONTAINER(node, struct subscriber, node);
-
-        next = node->next;
-        if (subscriber->is_catching)
-            continue;
-        det_list_remove(node);
-        api_finish(subscriber->feed.call); /* Frees the subscriber. */
-    }
-}
-
 static void on_over(struct api_feed *feed)
 {
     struct subscriber *subscriber = subscriber_of(feed);
     struct api_events *events = subscriber->events;
 
-    det_assert(!subscriber->is_gone && events->count > 0);
+    det_assert(events->count > 0);
     det_assert(!subscriber->wants_log || atomic_load(&events->readers) > 0);
-    subscriber->is_gone = true;
     det_list_remove(&subscriber->node);
-    det_list_append(&events->gone, &subscriber->node);
     events->count--;
     if (subscriber->wants_log && atomic_fetch_sub(&events->readers, 1) == 1)
         forget_tail(events);
     api_news_leave(&events->news, &subscriber->listener);
-    free_gone(events);
 }
 
 static bool is_wanted(const struct subscriber *subscriber, const struct api_row *row)
@@ -263,7 +242,7 @@ static void place_subscriber(struct subscriber *subscriber)
     else if (subscriber->cursor <= head)
         begin_at(subscriber, subscriber->cursor);
     else
-        subscriber->is_catching = request_probe(subscriber);
+        subscriber->feed.is_catching = request_probe(subscriber);
 }
 
 static void take_probe(struct subscriber *subscriber, bool is_known)
@@ -282,15 +261,16 @@ static void feed_subscriber(struct subscriber *subscriber)
     struct det_list *node = events->tail.previous;
     size_t ahead = 0;
 
-    if (!subscriber->wants_log || subscriber->is_catching || subscriber->is_gone)
+    if (!subscriber->wants_log || subscriber->feed.is_catching)
         return;
     if (subscriber->is_waiting && events->has_head)
         place_subscriber(subscriber);
-    if (subscriber->is_waiting || subscriber->is_gone)
+    if (subscriber->is_waiting)
         return;
     if (!is_in_tail(subscriber)) {
         if (api_feed_waiting(&subscriber->feed) == 0)
-            subscriber->is_catching = request_page(events, subscriber, subscriber->cursor, false);
+            subscriber->feed.is_catching =
+                request_page(events, subscriber, subscriber->cursor, false);
         return;
     }
     for (; node != &events->tail &&
@@ -324,7 +304,6 @@ static void feed_all(struct api_events *events)
         next = node->next;
         feed_subscriber(DET_CONTAINER(node, struct subscriber, node));
     }
-    free_gone(events);
 }
 
 static void on_drained(struct api_feed *drained)
@@ -392,19 +371,17 @@ static void finish_tail_page(struct api_events *events, struct api_page *page)
 static void finish_own_page(struct api_events *events, struct api_page *page)
 {
     struct subscriber *subscriber = page->subscriber;
+    bool is_open = api_feed_page_done(&subscriber->feed);
 
-    det_assert(subscriber->is_catching);
-    subscriber->is_catching = false;
-    if (page->result == 0 && !subscriber->is_gone && page->is_probe)
+    if (is_open && page->result == 0 && page->is_probe)
         take_probe(subscriber, page->next >= subscriber->cursor);
-    else if (page->result == 0 && !subscriber->is_gone)
+    else if (is_open && page->result == 0)
         send_page(subscriber, page);
     api_rows_free(events->api, &page->rows);
-    if (page->result < 0)
+    if (is_open && page->result < 0)
         api_feed_drop(&subscriber->feed, "the store cannot be read");
-    else
+    else if (is_open)
         feed_subscriber(subscriber);
-    free_gone(events);
 }
 
 static void finish_page(void *argument)
@@ -522,7 +499,7 @@ static void add_subscriber(struct subscriber *subscriber)
     struct api_events *events = subscriber->events;
     bool is_first = events->count++ == 0;
 
-    det_assert(!subscriber->is_gone && det_list_is_empty(&subscriber->node));
+    det_assert(det_list_is_empty(&subscriber->node));
     subscriber->fed_at = det_loop_now(events->api->loop);
     subscriber->is_waiting = subscriber->wants_log;
     det_list_append(&events->subscribers, &subscriber->node);
@@ -538,7 +515,7 @@ static void add_subscriber(struct subscriber *subscriber)
 
 void api_get_events(struct api_call *call)
 {
-    static const struct api_feed_ops ops = { on_drained, on_over };
+    static const struct api_feed_ops ops = { .drained = on_drained, .over = on_over };
     struct subscriber *subscriber = det_arena_alloc(&call->arena, sizeof *subscriber);
 
     if (!subscriber)
@@ -569,7 +546,6 @@ int api_events_open(struct api *api, struct det_error *reterr)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     events->api = api;
     det_list_init(&events->subscribers);
-    det_list_init(&events->gone);
     det_list_init(&events->tail);
     events->notice = (struct det_post){ .run = take_notice, .argument = events };
     events->poll = (struct det_timer){ .run = on_poll, .argument = events };

@@ -218,10 +218,7 @@ static int take_event(void *context, const struct det_store_event *row)
     }
     history->count++;
     history->last = row->sequence;
-    det_json_open(json, NULL, '{');
-    det_json_text(json, "type", "event");
-    det_json_text(json, "machine", machine->name);
-    det_json_text(json, "id", history->instance->id);
+    instance_item_begin(json, "event", machine->name, history->instance->id);
     instance_event_line(json, machine, row);
     if (history->data)
         det_json_record(json, "data", det_machine_data(machine), history->data, 0);
@@ -248,10 +245,7 @@ static int take_start(struct history *history, bool wants_data)
     if (history->has_after)
         return 0;
     history->count++;
-    det_json_open(json, NULL, '{');
-    det_json_text(json, "type", "start");
-    det_json_text(json, "machine", machine->name);
-    det_json_text(json, "id", instance->id);
+    instance_item_begin(json, "start", machine->name, instance->id);
     instance_start_line(json, machine, &start);
     det_json_close(json, '}');
     return 0;

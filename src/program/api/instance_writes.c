@@ -97,10 +97,7 @@ static void begin_sent(
     struct det_json_writer *json, const struct det_machine *machine, const char *id,
     const char *event, const struct det_sent *sent)
 {
-    det_json_open(json, NULL, '{');
-    det_json_text(json, "type", "sent");
-    det_json_text(json, "machine", machine->name);
-    det_json_text(json, "id", id);
+    instance_item_begin(json, "sent", machine->name, id);
     det_json_text(json, "event", event);
     det_json_text(json, "outcome", det_outcome_name(sent->outcome));
     det_json_text(json, "state", machine->states[sent->state].name);

@@ -66,10 +66,7 @@ static void write_id(const struct listing *listing, const char *id)
 {
     struct det_json_writer *json = &listing->call->json;
 
-    det_json_open(json, NULL, '{');
-    det_json_text(json, "type", "instance");
-    det_json_text(json, "machine", listing->machine->name);
-    det_json_text(json, "id", id);
+    instance_item_begin(json, "instance", listing->machine->name, id);
     det_json_close(json, '}');
 }
 
@@ -267,10 +264,7 @@ static void write_effect(
 {
     struct det_json_writer *json = &paging->call->json;
 
-    det_json_open(json, NULL, '{');
-    det_json_text(json, "type", "effect");
-    det_json_text(json, "machine", machine->name);
-    det_json_text(json, "id", place->id);
+    instance_item_begin(json, "effect", machine->name, place->id);
     instance_effect_line(json, paging->call->reader->store.store, machine, place->id, row);
     det_json_close(json, '}');
     paging->count++;
@@ -283,10 +277,7 @@ static void write_dead_timer(
 {
     struct det_json_writer *json = &paging->call->json;
 
-    det_json_open(json, NULL, '{');
-    det_json_text(json, "type", "timer");
-    det_json_text(json, "machine", machine->name);
-    det_json_text(json, "id", place->id);
+    instance_item_begin(json, "timer", machine->name, place->id);
     instance_dead_timer_line(json, machine, place->id, row);
     det_json_close(json, '}');
     paging->count++;
@@ -384,23 +375,30 @@ static int write_dead(void *context, struct det_machine *machine, const char *id
     return paging->has_more ? CLI_INTERRUPTED : CLI_OK;
 }
 
-/* The previous page may have ended within an instance. */
-static int write_dead_of(void *context, struct det_machine *machine)
+/* Visits the instances of a machine that the previous pages did not list. */
+static int visit_instances(
+    struct paging *paging, struct det_machine *machine, struct det_store_query query,
+    cli_store_id_fn *visit)
 {
-    struct paging *paging = context;
-    struct det_store_query query = { .has_dead = true };
     int order = strcmp(machine->name, paging->after.machine), code = CLI_OK;
 
     if (order < 0 || paging->has_more)
         return CLI_OK;
-    if (order == 0) {
+    if (order == 0)
         query.after = paging->after.id;
-        code = write_dead(paging, machine, query.after);
-    }
+    /* The previous page may have ended between two dead letters of an instance. */
+    if (order == 0 && query.has_dead)
+        code = visit(paging, machine, query.after);
     if (code == CLI_OK)
-        code =
-            cli_store_instances(&paging->call->reader->store, machine, &query, write_dead, paging);
+        code = cli_store_instances(&paging->call->reader->store, machine, &query, visit, paging);
     return code == CLI_INTERRUPTED ? CLI_OK : code;
+}
+
+static int write_dead_of(void *context, struct det_machine *machine)
+{
+    const struct det_store_query query = { .has_dead = true };
+
+    return visit_instances(context, machine, query, write_dead);
 }
 
 void api_list_effects(struct api_call *call)
@@ -439,9 +437,7 @@ static int write_lock(void *context, struct det_machine *machine, const char *id
     paging->last = (struct pending_place){ .machine = machine->name,
                                            .id = det_arena_copy(&paging->call->arena, id),
                                            .timer = "" };
-    det_json_open(json, NULL, '{');
-    det_json_text(json, "machine", machine->name);
-    det_json_text(json, "id", id);
+    instance_item_begin(json, NULL, machine->name, id);
     explain_lock_line(json, &lease);
     det_json_close(json, '}');
     return paging->last.id ? CLI_OK : cli_no_memory(store->cli);
@@ -449,16 +445,9 @@ static int write_lock(void *context, struct det_machine *machine, const char *id
 
 static int write_locks_of(void *context, struct det_machine *machine)
 {
-    struct paging *paging = context;
-    struct det_store_query query = { .is_locked = true };
-    int order = strcmp(machine->name, paging->after.machine), code;
+    const struct det_store_query query = { .is_locked = true };
 
-    if (order < 0 || paging->has_more)
-        return CLI_OK;
-    if (order == 0)
-        query.after = paging->after.id;
-    code = cli_store_instances(&paging->call->reader->store, machine, &query, write_lock, paging);
-    return code == CLI_INTERRUPTED ? CLI_OK : code;
+    return visit_instances(context, machine, query, write_lock);
 }
 
 void api_list_locks(struct api_call *call)

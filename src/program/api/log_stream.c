@@ -55,7 +55,6 @@ static void on_over(struct api_feed *feed)
 {
     if (following_of(feed)->stream)
         request_stream_cancel(following_of(feed)->stream);
-    api_finish(feed->call);
 }
 
 static size_t on_part(void *user, const char *text, size_t size)
@@ -81,7 +80,7 @@ static void on_end(void *user, const struct det_error *error)
 static void follow_wanted(
     struct api_call *call, struct det_arena *arena_take, struct wanted *wanted)
 {
-    static const struct api_feed_ops ops = { on_drained, on_over };
+    static const struct api_feed_ops ops = { .drained = on_drained, .over = on_over };
     struct following *following = det_arena_alloc(&call->arena, sizeof *following);
 
     if (!following)

@@ -22,6 +22,14 @@ static const char type[] = "text/event-stream";
 
 /* Ending. */
 
+/* Frees the feed. */
+static void finish_call(struct api_feed *feed)
+{
+    if (feed->ops->release)
+        feed->ops->release(feed);
+    api_finish(feed->call);
+}
+
 static void end_feed(struct api_feed *feed)
 {
     det_assert(feed->exchange && feed->call->api->feeds.count > 0);
@@ -32,6 +40,18 @@ static void end_feed(struct api_feed *feed)
     feed->exchange = NULL;
     feed->call->exchange = NULL;
     feed->ops->over(feed);
+    if (!feed->is_catching)
+        finish_call(feed);
+}
+
+bool api_feed_page_done(struct api_feed *feed)
+{
+    det_assert(feed->is_catching);
+    feed->is_catching = false;
+    if (feed->exchange)
+        return true;
+    finish_call(feed);
+    return false;
 }
 
 void api_feed_end(struct api_feed *feed)

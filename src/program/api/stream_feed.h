@@ -20,7 +20,8 @@ struct api_feed;
 
 struct api_feed_ops {
     void (*drained)(struct api_feed *feed); /* all written data was sent */
-    void (*over)(struct api_feed *feed);    /* last callback, called once: finish the call */
+    void (*over)(struct api_feed *feed);    /* called once; then the call is finished */
+    void (*release)(struct api_feed *feed); /* before the call is finished; NULL: nothing to do */
 };
 
 struct api_feed {
@@ -29,6 +30,7 @@ struct api_feed {
     struct api_call *call;
     struct http_exchange *exchange; /* NULL: the stream is over */
     const uint64_t *position;       /* position in the log, reported when dropped; NULL: none */
+    bool is_catching;               /* a lane reads a page for it: the call is finished later */
 };
 
 void api_feeds_open(struct api *api);
@@ -48,6 +50,8 @@ int api_feed_publish(struct api_feed *feed, const char *name, const char *data, 
  * {"position":7}. Allocates nothing. */
 int api_feed_report_number(
     struct api_feed *feed, const char *name, const char *key, uint64_t number);
+/* Clears `is_catching`. False: the stream was over, and is freed now. */
+bool api_feed_page_done(struct api_feed *feed);
 /* Ends the stream; over() has run when this returns. */
 void api_feed_end(struct api_feed *feed);
 /* Sends `dropped` with a reason, and ends the stream. If the client is already gone, over() runs

@@ -245,13 +245,12 @@ static void on_over(struct api_feed *feed)
 
     if (submitting->stream)
         request_stream_cancel(submitting->stream);
-    api_finish(submitting->call);
 }
 
 /* The first part reports the admission: the answer becomes a feed. */
 static void send_part(struct submitting *submitting, const char *text, size_t size)
 {
-    static const struct api_feed_ops ops = { on_drained, on_over };
+    static const struct api_feed_ops ops = { .drained = on_drained, .over = on_over };
     struct api_call *call = submitting->call;
     const char *name = submitting->is_feed ? "end" : "submitted";
 

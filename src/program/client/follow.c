@@ -81,17 +81,7 @@ static struct follow_attempts compare_attempts(
 static void begin_attempt(struct det_json_writer *json, const struct instance *instance)
 {
     det_json_writer_init(json, instance->store->cli->allocator);
-    det_json_open(json, NULL, '{');
-    det_json_text(json, "type", "attempt");
-    det_json_text(json, "machine", instance->machine->name);
-    det_json_text(json, "id", instance->id);
-}
-
-static void end_attempt(struct det_json_writer *json, const struct instance *instance)
-{
-    det_json_close(json, '}');
-    cli_print_line(instance->store->cli, json);
-    det_json_writer_deinit(json);
+    instance_item_begin(json, "attempt", instance->machine->name, instance->id);
 }
 
 static void print_effect(const struct instance *instance, const struct det_store_effect *row)
@@ -104,7 +94,7 @@ static void print_effect(const struct instance *instance, const struct det_store
     }
     begin_attempt(&json, instance);
     instance_effect_line(&json, instance->store->store, instance->machine, instance->id, row);
-    end_attempt(&json, instance);
+    cli_json_end(instance->store->cli, &json);
 }
 
 static void print_timer(const struct instance *instance, const struct det_store_timer *row)
@@ -118,7 +108,7 @@ static void print_timer(const struct instance *instance, const struct det_store_
     begin_attempt(&json, instance);
     instance_timer_line(&json, instance->machine, row);
     instance_attempts_line(&json, row);
-    end_attempt(&json, instance);
+    cli_json_end(instance->store->cli, &json);
 }
 
 /* Shows the attempts of effects and timers that have ended since the last poll. */

@@ -205,19 +205,14 @@ static void print_object(struct act *act, const char *event, const struct det_se
     struct det_json_writer json;
 
     det_json_writer_init(&json, act->store.cli->allocator);
-    det_json_open(&json, NULL, '{');
-    det_json_text(&json, "type", "sent");
-    det_json_text(&json, "machine", act->machine->name);
-    det_json_text(&json, "id", act->id);
+    instance_item_begin(&json, "sent", act->machine->name, act->id);
     det_json_text(&json, "event", event);
     det_json_text(&json, "outcome", det_outcome_name(sent->outcome));
     det_json_text(&json, "state", act->machine->states[sent->state].name);
     det_json_number(&json, "sequence", sent->sequence);
     det_json_number(&json, "visit", sent->visit);
     det_json_bool(&json, "duplicate", sent->is_duplicate);
-    det_json_close(&json, '}');
-    cli_print_line(act->store.cli, &json);
-    det_json_writer_deinit(&json);
+    cli_json_end(act->store.cli, &json);
 }
 
 void act_report(struct act *act, const char *event, const struct det_sent *sent)

@@ -12,6 +12,7 @@
 #include "client/served_internal.h"
 #include "inspect/pending.h"
 #include "inspect/print_tasks.h"
+#include "store/document.h"
 #include "store/jobs.h"
 #include "store/row.h"
 #include "store/store.h"
@@ -244,17 +245,6 @@ struct documents {
     bool is_behind; /* some of the next deltas were deleted */
 };
 
-static bool read_role(const struct det_json_value *json, enum det_document_role *ret)
-{
-    const char *name = show_text(json, "role");
-
-    for (*ret = DET_DOCUMENT_IDENTITY; *ret <= DET_DOCUMENT_SPEC; ++*ret) {
-        if (strcmp(det_document_role_name(*ret), name) == 0)
-            return true;
-    }
-    return false;
-}
-
 static int take_document(void *context, const struct det_json_value *json)
 {
     const struct documents *documents = context;
@@ -268,7 +258,7 @@ static int take_document(void *context, const struct det_json_value *json)
         .updated_at = det_json_get_time(json, "updated_at"),
     };
 
-    if (!text || !read_role(json, &row.role))
+    if (!text || det_document_role_find(show_text(json, "role"), &row.role) < 0)
         return DET_ERR_MALFORMED;
     row.text = text->raw.data;
     row.size = text->raw.size;
@@ -288,7 +278,7 @@ static int take_delta(void *context, const struct det_json_value *json)
         .version = det_json_get_number(json, "version"),
     };
 
-    if (!text || !read_role(json, &row.role))
+    if (!text || det_document_role_find(show_text(json, "role"), &row.role) < 0)
         return DET_ERR_MALFORMED;
     while (row.change < DET_DOCUMENT_DROPPED &&
            strcmp(det_document_change_name(row.change), change) != 0)

@@ -23,17 +23,13 @@ static void print_summary_object(struct evolve *evolve)
 {
     struct det_json_writer json;
 
-    det_json_writer_init(&json, evolve->cli->allocator);
-    det_json_open(&json, NULL, '{');
-    det_json_text(&json, "type", "summary");
+    cli_json_begin(evolve->cli, &json, "summary");
     det_json_text(&json, "machine", evolve->new->name);
     det_json_bool(&json, "ok", evolve->stranded == 0);
     det_json_number(&json, "changes", evolve->change_count);
     det_json_number(&json, "hazards", evolve->hazard_count);
     det_json_number(&json, "stranded", evolve->stranded);
-    det_json_close(&json, '}');
-    cli_print_line(evolve->cli, &json);
-    det_json_writer_deinit(&json);
+    cli_json_end(evolve->cli, &json);
 }
 
 static void print_summary(struct evolve *evolve)

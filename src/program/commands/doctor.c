@@ -52,14 +52,10 @@ static void print_finding(struct cli *cli, const char *level, const char *text)
         cli_print(cli, "%-8s  %s\n", level, text);
         return;
     }
-    det_json_writer_init(&json, cli->allocator);
-    det_json_open(&json, NULL, '{');
-    det_json_text(&json, "type", "finding");
+    cli_json_begin(cli, &json, "finding");
     det_json_text(&json, "level", level);
     det_json_text(&json, "text", text);
-    det_json_close(&json, '}');
-    cli_print_line(cli, &json);
-    det_json_writer_deinit(&json);
+    cli_json_end(cli, &json);
 }
 
 /* Unsafe findings, on which `detent serve` refuses to run; the others are careless. */

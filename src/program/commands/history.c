@@ -80,14 +80,9 @@ static void print_start(struct walk *walk, const struct det_store_start *start)
     struct det_json_writer json;
 
     det_json_writer_init(&json, cli->allocator);
-    det_json_open(&json, NULL, '{');
-    det_json_text(&json, "type", "start");
-    det_json_text(&json, "machine", machine->name);
-    det_json_text(&json, "id", walk->instance.id);
+    instance_item_begin(&json, "start", machine->name, walk->instance.id);
     instance_start_line(&json, machine, start);
-    det_json_close(&json, '}');
-    cli_print_line(cli, &json);
-    det_json_writer_deinit(&json);
+    cli_json_end(cli, &json);
 }
 
 static void add_start(struct walk *walk, const struct det_store_start *start)

@@ -33,10 +33,7 @@ static void show(
     char when[INSTANCE_WHEN_TEXT];
 
     if (store->cli->is_json) {
-        det_json_open(&locks->json, NULL, '{');
-        det_json_text(&locks->json, "type", "lock");
-        det_json_text(&locks->json, "machine", machine->name);
-        det_json_text(&locks->json, "id", id);
+        instance_item_begin(&locks->json, "lock", machine->name, id);
         explain_lock_line(&locks->json, lease);
         det_json_close(&locks->json, '}');
         cli_print_line(store->cli, &locks->json);

@@ -53,16 +53,12 @@ static void print_rename(struct migration *migration, const struct det_rename *r
             rename->to, (unsigned long long)count + stopped);
         return;
     }
-    det_json_writer_init(&json, evolve->cli->allocator);
-    det_json_open(&json, NULL, '{');
-    det_json_text(&json, "type", "rename");
+    cli_json_begin(evolve->cli, &json, "rename");
     det_json_text(&json, "subject", nouns[rename->kind]);
     det_json_text(&json, "from", rename->from);
     det_json_text(&json, "to", rename->to);
     det_json_number(&json, "stored", count + stopped);
-    det_json_close(&json, '}');
-    cli_print_line(evolve->cli, &json);
-    det_json_writer_deinit(&json);
+    cli_json_end(evolve->cli, &json);
 }
 
 static void print_summary(struct migration *migration)
@@ -91,17 +87,13 @@ static void print_summary(struct migration *migration)
                 det_plural(migration->rows));
         return;
     }
-    det_json_writer_init(&json, cli->allocator);
-    det_json_open(&json, NULL, '{');
-    det_json_text(&json, "type", "summary");
+    cli_json_begin(cli, &json, "summary");
     det_json_text(&json, "machine", evolve->new->name);
     det_json_bool(&json, "ok", is_fine);
     det_json_bool(&json, "dry_run", migration->is_dry);
     det_json_number(&json, "stranded", evolve->stranded);
     det_json_number(&json, "rows", migration->rows);
-    det_json_close(&json, '}');
-    cli_print_line(cli, &json);
-    det_json_writer_deinit(&json);
+    cli_json_end(cli, &json);
 }
 
 /* Checks with a store opened for reading, so that an impossible migration interrupts no process. */

@@ -45,9 +45,7 @@ static void print_object(struct rerun *rerun, const struct det_replay_drift *dri
 {
     struct det_json_writer json;
 
-    det_json_writer_init(&json, rerun->evolve.cli->allocator);
-    det_json_open(&json, NULL, '{');
-    det_json_text(&json, "type", "drift");
+    cli_json_begin(rerun->evolve.cli, &json, "drift");
     det_json_text(&json, "machine", rerun->evolve.stored->name);
     det_json_text(&json, "id", rerun->id);
     det_json_number(&json, "sequence", drift->sequence);
@@ -56,9 +54,7 @@ static void print_object(struct rerun *rerun, const struct det_replay_drift *dri
     det_json_text(&json, "recorded", drift->recorded);
     det_json_text(&json, "derived", drift->derived);
     det_json_text(&json, "text", drift->text);
-    det_json_close(&json, '}');
-    cli_print_line(rerun->evolve.cli, &json);
-    det_json_writer_deinit(&json);
+    cli_json_end(rerun->evolve.cli, &json);
 }
 
 static void report_drift(struct rerun *rerun, const struct det_replay_drift *drift)
@@ -208,17 +204,13 @@ static void print_summary(struct rerun *rerun)
             (unsigned long long)rerun->drifts);
         return;
     }
-    det_json_writer_init(&json, cli->allocator);
-    det_json_open(&json, NULL, '{');
-    det_json_text(&json, "type", "summary");
+    cli_json_begin(cli, &json, "summary");
     det_json_bool(&json, "ok", is_fine);
     det_json_number(&json, "instances", rerun->instances);
     det_json_number(&json, "events", rerun->events);
     det_json_number(&json, "drifts", rerun->drifts);
     det_json_number(&json, "unreadable", rerun->unreadable);
-    det_json_close(&json, '}');
-    cli_print_line(cli, &json);
-    det_json_writer_deinit(&json);
+    cli_json_end(cli, &json);
 }
 
 static int run_command(struct cli *cli, const struct cli_args *args)

@@ -36,10 +36,7 @@ static void show_letter(
     char key[INSTANCE_KEY_TEXT], why[INSTANCE_WHY_TEXT], when[INSTANCE_WHEN_TEXT];
 
     if (cli->is_json) {
-        det_json_open(&letters->json, NULL, '{');
-        det_json_text(&letters->json, "type", "effect");
-        det_json_text(&letters->json, "machine", instance->machine->name);
-        det_json_text(&letters->json, "id", instance->id);
+        instance_item_begin(&letters->json, "effect", instance->machine->name, instance->id);
         instance_effect_line(
             &letters->json, letters->store.store, instance->machine, instance->id, row);
         det_json_close(&letters->json, '}');
@@ -63,10 +60,7 @@ static void show_timer(
     char key[INSTANCE_KEY_TEXT], why[INSTANCE_WHY_TEXT], when[INSTANCE_WHEN_TEXT];
 
     if (letters->store.cli->is_json) {
-        det_json_open(&letters->json, NULL, '{');
-        det_json_text(&letters->json, "type", "timer");
-        det_json_text(&letters->json, "machine", machine->name);
-        det_json_text(&letters->json, "id", instance->id);
+        instance_item_begin(&letters->json, "timer", machine->name, instance->id);
         instance_dead_timer_line(&letters->json, machine, instance->id, row);
         det_json_close(&letters->json, '}');
         cli_print_line(letters->store.cli, &letters->json);
@@ -160,15 +154,10 @@ static int revive(struct act *act, const char *effect, const char *key)
         return CLI_OK;
     }
     det_json_writer_init(&json, cli->allocator);
-    det_json_open(&json, NULL, '{');
-    det_json_text(&json, "type", "retried");
-    det_json_text(&json, "machine", act->machine->name);
-    det_json_text(&json, "id", act->id);
+    instance_item_begin(&json, "retried", act->machine->name, act->id);
     det_json_text(&json, "effect", effect);
     det_json_text(&json, "key", key);
-    det_json_close(&json, '}');
-    cli_print_line(cli, &json);
-    det_json_writer_deinit(&json);
+    cli_json_end(cli, &json);
     return CLI_OK;
 }
 

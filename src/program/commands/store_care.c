@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "commands/store_verbs.h"
+#include "inspect/stored_instance.h"
 #include "terminal/table.h"
 #include "json/writer.h"
 
@@ -32,10 +33,7 @@ static void print_finding(struct check *check, const struct det_store_finding *r
 
     cli_progress_end(cli);
     if (cli->is_json) {
-        det_json_open(&check->json, NULL, '{');
-        det_json_text(&check->json, "type", "finding");
-        det_json_text(&check->json, "machine", row->machine);
-        det_json_text(&check->json, "id", row->id);
+        instance_item_begin(&check->json, "finding", row->machine, row->id);
         det_json_number(&check->json, "sequence", row->sequence);
         det_json_text(&check->json, "text", row->text);
         det_json_close(&check->json, '}');

@@ -8,6 +8,7 @@
 #include <detent/runtime.h>
 
 #include "commands/store_verbs.h"
+#include "inspect/stored_instance.h"
 #include "json/writer.h"
 
 /* A damaged instance. Its findings follow each other, and the first one counts. */
@@ -37,10 +38,7 @@ static void report_result(
     else
         repair->repaired++;
     if (cli->is_json) {
-        det_json_open(&repair->json, NULL, '{');
-        det_json_text(&repair->json, "type", "repair");
-        det_json_text(&repair->json, "machine", machine);
-        det_json_text(&repair->json, "id", id);
+        instance_item_begin(&repair->json, "repair", machine, id);
         det_json_bool(&repair->json, "ok", !why);
         det_json_bool(&repair->json, "dry_run", repair->is_dry);
         det_json_text(&repair->json, "text", why);

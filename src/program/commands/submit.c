@@ -258,7 +258,7 @@ static int follow(struct job *job)
         take_part(job, data);
     }
     if (r == 0)
-        r = det_error_set(&error, DET_ERR_MALFORMED, "the answer ends too early");
+        r = det_error_set(&error, DET_ERR_IO, "the answer ends too early");
     if (r == DET_ERR_CANCELLED && job->label[0])
         report_running(job);
     if (r == DET_ERR_CLOSED && job->label[0] && job->is_durable)

@@ -65,9 +65,7 @@ static void print_object(
 {
     struct det_json_writer json;
 
-    det_json_writer_init(&json, cli->allocator);
-    det_json_open(&json, NULL, '{');
-    det_json_text(&json, "type", type);
+    cli_json_begin(cli, &json, type);
     det_json_text(&json, "id", token->id);
     det_json_text(&json, "name", token->name);
     det_json_open(&json, "scopes", '[');
@@ -83,9 +81,7 @@ static void print_object(
         det_json_text(&json, "expires", NULL);
     if (secret)
         det_json_text(&json, "token", secret);
-    det_json_close(&json, '}');
-    cli_print_line(cli, &json);
-    det_json_writer_deinit(&json);
+    cli_json_end(cli, &json);
 }
 
 static int report(const struct work *work, int r, const struct det_error *error)

@@ -112,28 +112,13 @@ static int take_group(
         r, config_take_mapping(reader, node, CONFIG_TABLE("a group", keys), &group->spec, NULL));
 }
 
-/* Allocates the entries of a mapping; NULL with a problem. */
-static void *make_room(
-    struct cli_reader *reader, const struct det_datum *node, const char *what, size_t size, int *r)
-{
-    void *items = NULL;
-
-    *r = reader_want(reader, node, DET_DATUM_MAP, what);
-    if (*r == 0)
-        items = det_arena_array(reader->arena, node->count + 1, size);
-    if (*r == 0 && !items)
-        *r = reader_no_memory(reader, node);
-    return items;
-}
-
 static int take_groups(
     struct cli_reader *reader, const struct det_datum *node, struct config *config)
 {
     int r;
 
-    config->groups = make_room(reader, node, "'groups'", sizeof *config->groups, &r);
-    for (const struct det_datum *item = r < 0 ? NULL : node->first;
-         item && reader_can_continue(reader, r); item = item->next)
+    config->groups = reader_array(reader, node, "'groups'", sizeof *config->groups, &r);
+    READER_EACH (item, node, reader, r)
         r = reader_both(r, take_group(reader, item, &config->groups[config->group_count++]));
     return r;
 }
@@ -143,9 +128,8 @@ static int take_slots(
 {
     int r;
 
-    config->slots = make_room(reader, node, "'slots'", sizeof *config->slots, &r);
-    for (const struct det_datum *item = r < 0 ? NULL : node->first;
-         item && reader_can_continue(reader, r); item = item->next)
+    config->slots = reader_array(reader, node, "'slots'", sizeof *config->slots, &r);
+    READER_EACH (item, node, reader, r)
         r = reader_both(r, config_take_slot(reader, item, &config->slots[config->slot_count++]));
     return r;
 }
@@ -155,11 +139,10 @@ static int take_tasks(
 {
     int r;
 
-    config->tasks = make_room(reader, node, "'tasks'", sizeof *config->tasks, &r);
+    config->tasks = reader_array(reader, node, "'tasks'", sizeof *config->tasks, &r);
     if (r == 0 && !node->first)
         r = reader_fail(reader, node, "there are no tasks");
-    for (const struct det_datum *item = r < 0 ? NULL : node->first;
-         item && reader_can_continue(reader, r); item = item->next) {
+    READER_EACH (item, node, reader, r) {
         struct config_task *task = &config->tasks[config->task_count++];
 
         r = reader_both(r, config_take_task(reader, item, config, task));
@@ -197,9 +180,8 @@ static int take_machines(
     /* None at all can be written either way. */
     if (node->kind == DET_DATUM_LIST && !node->first)
         return 0;
-    config->machines = make_room(reader, node, "'machines'", sizeof *config->machines, &r);
-    for (const struct det_datum *item = r < 0 ? NULL : node->first;
-         item && reader_can_continue(reader, r); item = item->next)
+    config->machines = reader_array(reader, node, "'machines'", sizeof *config->machines, &r);
+    READER_EACH (item, node, reader, r)
         r = reader_both(
             r, config_take_machine(reader, item, &config->machines[config->machine_count++]));
     return r;

@@ -153,11 +153,9 @@ static int take_answers(
     if (r < 0)
         return r;
     /* An effect with both is refused, but only after both were read. */
-    all = det_arena_array(reader->arena, capacity + 1, sizeof *all);
+    all = reader_grow(reader, node, effect->answers, effect->answer_count, sizeof *all);
     if (!all)
-        return reader_no_memory(reader, node);
-    if (effect->answer_count)
-        memcpy(all, effect->answers, effect->answer_count * sizeof *all);
+        return DET_ERR_NO_MEMORY;
     effect->answers = all;
     for (const struct det_datum *item = node->first; item; item = item->next) {
         struct config_answer *answer = &all[effect->answer_count++];
@@ -255,11 +253,9 @@ int config_take_headers(
     r = reader_want(reader, node, DET_DATUM_MAP, is_secret ? "'secret'" : "'headers'");
     if (r < 0)
         return r;
-    all = det_arena_array(reader->arena, capacity + 1, sizeof *all);
+    all = reader_grow(reader, node, headers->items, headers->count, sizeof *all);
     if (!all)
-        return reader_no_memory(reader, node);
-    if (headers->count)
-        memcpy(all, headers->items, headers->count * sizeof *all);
+        return DET_ERR_NO_MEMORY;
     headers->items = all;
     for (const struct det_datum *item = node->first; item; item = item->next) {
         int bad = take_header(reader, item, is_secret, &all[headers->count]);

@@ -131,6 +131,33 @@ int reader_want(
         reader, node, "%s is %s, not %s", what, class_text(kind), class_text(node->kind));
 }
 
+void *reader_grow(
+    struct cli_reader *reader, const struct det_datum *node, const void *items, size_t count,
+    size_t size)
+{
+    void *all = det_arena_array(reader->arena, count + node->count + 1, size);
+
+    if (!all)
+        (void)reader_no_memory(reader, node);
+    else if (count)
+        memcpy(all, items, count * size);
+    return all;
+}
+
+void *reader_array(
+    struct cli_reader *reader, const struct det_datum *node, const char *what, size_t size,
+    int *ret)
+{
+    void *items = NULL;
+
+    *ret = reader_want(reader, node, DET_DATUM_MAP, what);
+    if (*ret == 0)
+        items = reader_grow(reader, node, NULL, 0, size);
+    if (*ret == 0 && !items)
+        *ret = DET_ERR_NO_MEMORY;
+    return items;
+}
+
 /* Returns the key with this synonym; NULL: none. */
 static const char *find_synonym(
     const struct cli_reader *reader, const char *word, const char *const *keys, size_t count)
@@ -195,8 +222,7 @@ int reader_keys(
     r = reader_want(reader, mapping, DET_DATUM_MAP, what);
     if (r < 0)
         return r;
-    for (const struct det_datum *node = mapping->first; node && reader_can_continue(reader, r);
-         node = node->next) {
+    READER_EACH (node, mapping, reader, r) {
         size_t i = 0;
 
         while (i < count && strcmp(node->key, keys[i]) != 0)

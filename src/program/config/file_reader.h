@@ -44,6 +44,11 @@ int reader_both(int first, int second);
 /* Returns true if reading can continue after this result: there is memory, and room for
  * problems. */
 bool reader_can_continue(const struct cli_reader *reader, int result);
+/* Visits the entries of a mapping or sequence while reading can continue; none if the result so far
+ * is an error. */
+#define READER_EACH(item, node, reader, result)                              \
+    for (const struct det_datum *item = (result) < 0 ? NULL : (node)->first; \
+         item && reader_can_continue(reader, result); item = item->next)
 /* Adds a problem at the node; returns DET_ERR_MALFORMED. */
 int reader_fail(struct cli_reader *reader, const struct det_datum *node, const char *format, ...)
     DET_PRINTF(3, 4);
@@ -56,6 +61,16 @@ int reader_fail_near(
     struct cli_reader *reader, const struct det_datum *node, const char *word,
     const char *const *names, size_t count, const char *format, ...) DET_PRINTF(6, 7);
 int reader_no_memory(struct cli_reader *reader, const struct det_datum *node);
+/* Returns an array of the `count` items and zeroed ones for the entries of the node; NULL, with a
+ * problem: no memory. */
+void *reader_grow(
+    struct cli_reader *reader, const struct det_datum *node, const void *items, size_t count,
+    size_t size);
+/* Returns an array for the entries of a mapping, called `what` in messages; NULL: `ret` is an
+ * error. */
+void *reader_array(
+    struct cli_reader *reader, const struct det_datum *node, const char *what, size_t size,
+    int *ret);
 
 /* The values of the keys of a mapping by their index in `keys`, NULL where not given, in any case.
  * A key that is not listed is an error. `what` is for the message: "a step". */

@@ -48,9 +48,9 @@ static int take_items(
         return reader_no_memory(reader, node);
     if (is_one)
         r = take(reader, node, &items[0]);
-    for (const struct det_datum *item = is_one ? NULL : node->first;
-         item && reader_can_continue(reader, r); item = item->next)
-        r = reader_both(r, take(reader, item, &items[count++]));
+    else
+        READER_EACH (item, node, reader, r)
+            r = reader_both(r, take(reader, item, &items[count++]));
     det_assert(count <= node->count);
     *ret = items;
     return r;

@@ -21,14 +21,8 @@ static int take_effects(
     int r;
 
     (void)key;
-    r = reader_want(reader, node, DET_DATUM_MAP, "'effects'");
-    if (r < 0)
-        return r;
-    machine->effects = det_arena_array(reader->arena, node->count + 1, sizeof *machine->effects);
-    if (!machine->effects)
-        return reader_no_memory(reader, node);
-    for (const struct det_datum *item = node->first; item && reader_can_continue(reader, r);
-         item = item->next)
+    machine->effects = reader_array(reader, node, "'effects'", sizeof *machine->effects, &r);
+    READER_EACH (item, node, reader, r)
         r = reader_both(
             r, config_take_effect(reader, item, &machine->effects[machine->effect_count++]));
     return r;

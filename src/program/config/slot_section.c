@@ -69,14 +69,8 @@ static int take_jobs(
     int r;
 
     (void)key;
-    r = reader_want(reader, node, DET_DATUM_MAP, "'schedules'");
-    if (r < 0)
-        return r;
-    slot->jobs = det_arena_array(reader->arena, node->count + 1, sizeof *slot->jobs);
-    if (!slot->jobs)
-        return reader_no_memory(reader, node);
-    for (const struct det_datum *item = node->first; item && reader_can_continue(reader, r);
-         item = item->next)
+    slot->jobs = reader_array(reader, node, "'schedules'", sizeof *slot->jobs, &r);
+    READER_EACH (item, node, reader, r)
         r = reader_both(r, take_job(reader, item, slot->name, &slot->jobs[slot->job_count++]));
     det_assert(slot->job_count <= node->count);
     return r;

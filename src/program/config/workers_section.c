@@ -145,8 +145,7 @@ static int take_modules(
         return reader_no_memory(reader, node);
     if (is_one)
         return take_module(reader, node, workers);
-    for (const struct det_datum *item = node->first; item && reader_can_continue(reader, r);
-         item = item->next)
+    READER_EACH (item, node, reader, r)
         r = reader_both(r, take_module(reader, item, workers));
     return r;
 }

@@ -59,64 +59,18 @@ struct up_options {
     bool may_be_root;   /* --allow-root */
 };
 
-/* run_parts.c, for files that do not know struct up. */
+/* run_parts.def, run_parts.c, for files that do not know struct up. */
 
-/* The allocator of the caller of the run. */
-const struct det_allocator *up_allocator(const struct up *up);
-/* NULL: the API does not listen. */
-struct api *up_api(const struct up *up);
-/* audit_log.c; NULL: not open. */
-struct up_audit *up_audit(const struct up *up);
-struct cli *up_cli(const struct up *up);
-/* The store of workers, else that of machines; NULL: neither is open. */
-struct det_store *up_common_store(const struct up *up);
-/* The current detent.yaml, until a reload replaces it. */
-const struct config *up_config(const struct up *up);
-/* Memory with the lifetime of that file. */
-struct det_arena *up_config_arena(const struct up *up);
-/* For display. */
-const char *up_config_path(const struct up *up);
-/* `limits.effects` at the start; 0: no machines have been served. */
-uint32_t up_effects_max(const struct up *up);
-/* The folder of the file. */
-const char *up_folder(const struct up *up);
-/* True if the output has room for one more line; otherwise counts the line as hidden. */
-bool up_has_output_room(struct up *up);
-/* task_output_internal.h; NULL: not open. */
-struct up_log *up_log(const struct up *up);
-/* NULL: not open, or the output is text or JSON data instead of a log. */
-struct det_logger *up_logger(const struct up *up);
-struct det_loop *up_loop(const struct up *up);
-/* NULL: no machines are served. */
-struct up_machines *up_machines(const struct up *up);
-struct det_metrics *up_metrics(const struct up *up);
-/* telemetry.h; NULL: not open. */
-struct up_observe *up_observe(const struct up *up);
-struct det_list *up_open_requests(struct up *up);
-const struct up_options *up_options(const struct up *up);
+#define UP_PART(function, type, value) type function(const struct up *up);
+#define UP_SET(function, type, member) void function(struct up *up, type member);
+#include "daemon/run_parts.def"
+#undef UP_PART
+#undef UP_SET
 /* front.h */
 struct up_api_place *up_api_place(struct up *up);
-struct prefix *up_prefix(struct up *up);
-/* project_internal.h */
-struct up_project *up_project(const struct up *up);
-void up_set_audit(struct up *up, struct up_audit *audit);
-void up_set_effects_max(struct up *up, uint32_t effects_max);
-void up_set_log(struct up *up, struct up_log *log);
-void up_set_machines(struct up *up, struct up_machines *machines);
-void up_set_observe(struct up *up, struct up_observe *observe);
-void up_set_slots(struct up *up, struct up_slots *slots);
-void up_set_tasks(struct up *up, struct up_tasks *tasks);
-/* The store of workers, shared by all other parts; NULL: the file has no workers. */
-struct det_store *up_shared_store(const struct up *up);
-/* slots_internal.h; NULL: not open. */
-struct up_slots *up_slots(const struct up *up);
-/* Differences between the file and the run that need a restart. */
-const struct reload_item *up_standing_items(const struct up *up);
-/* tasks_internal.h; NULL: not open. */
-struct up_tasks *up_tasks(const struct up *up);
-struct det_tasks *up_tasks_supervisor(const struct up *up);
-/* The world of the caller of the run, without the process guard. */
-struct det_world *up_world(const struct up *up);
+/* True if the output has room for one more line; otherwise counts the line as hidden. */
+bool up_has_output_room(struct up *up);
+struct det_list *up_open_requests(struct up *up);
 
 /* daemon.c */
 

@@ -169,8 +169,3 @@ bool reload_is_probing(const struct up_reload *reload)
 {
     return state_of(reload) == UP_RELOAD_PROBING;
 }
-
-const char *reload_state_name(const struct up_reload *reload)
-{
-    return up_reload_machine.states[state_of(reload)].name;
-}

@@ -44,6 +44,5 @@ void reload_on_apply(struct up_reload *reload);
 void reload_on_finish(struct up_reload *reload);
 void reload_on_stop(struct up_reload *reload);
 bool reload_is_probing(const struct up_reload *reload);
-const char *reload_state_name(const struct up_reload *reload);
 
 #endif

@@ -36,14 +36,9 @@ void event_print_object(
     struct det_json_writer json;
 
     det_json_writer_init(&json, cli->allocator);
-    det_json_open(&json, NULL, '{');
-    det_json_text(&json, "type", "event");
-    det_json_text(&json, "machine", instance->machine->name);
-    det_json_text(&json, "id", instance->id);
+    instance_item_begin(&json, "event", instance->machine->name, instance->id);
     instance_event_line(&json, instance->machine, row);
-    det_json_close(&json, '}');
-    cli_print_line(cli, &json);
-    det_json_writer_deinit(&json);
+    cli_json_end(cli, &json);
 }
 
 void event_print_line(

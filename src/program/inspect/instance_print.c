@@ -140,6 +140,16 @@ void instance_head_line(struct det_json_writer *json, const struct instance *ins
     det_json_close(json, ']');
 }
 
+void instance_item_begin(
+    struct det_json_writer *json, const char *type, const char *machine, const char *id)
+{
+    det_json_open(json, NULL, '{');
+    if (type)
+        det_json_text(json, "type", type);
+    det_json_text(json, "machine", machine);
+    det_json_text(json, "id", id);
+}
+
 void instance_line(struct det_json_writer *json, const struct instance *instance)
 {
     const struct det_machine *machine = instance->machine;
@@ -158,10 +168,7 @@ void instance_row_line(
     const struct det_store_listed *row)
 {
     det_assert(row->state < machine->state_count);
-    det_json_open(json, NULL, '{');
-    det_json_text(json, "type", "instance");
-    det_json_text(json, "machine", machine->name);
-    det_json_text(json, "id", row->id);
+    instance_item_begin(json, "instance", machine->name, row->id);
     det_json_text(json, "state", machine->states[row->state].name);
     det_json_bool(json, "stopped", row->is_stopped);
     det_json_number(json, "sequence", row->sequence);

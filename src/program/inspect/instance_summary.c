@@ -316,13 +316,9 @@ void facts_json(struct cli *cli, const struct instance *instance, facts_line_fn 
 {
     struct det_json_writer json;
 
-    det_json_writer_init(&json, cli->allocator);
-    det_json_open(&json, NULL, '{');
-    det_json_text(&json, "type", "instance");
+    cli_json_begin(cli, &json, "instance");
     instance_line(&json, instance);
     if (more)
         more(&json, instance);
-    det_json_close(&json, '}');
-    cli_print_line(cli, &json);
-    det_json_writer_deinit(&json);
+    cli_json_end(cli, &json);
 }

@@ -225,10 +225,7 @@ const struct pending *pending_sort(struct pending_list *list, size_t *ret_count)
 
 void pending_timer_line(struct det_json_writer *json, const struct pending *timer)
 {
-    det_json_open(json, NULL, '{');
-    det_json_text(json, "type", "timer");
-    det_json_text(json, "machine", timer->place.machine);
-    det_json_text(json, "id", timer->place.id);
+    instance_item_begin(json, "timer", timer->place.machine, timer->place.id);
     det_json_text(json, "timer", timer->place.timer);
     det_json_text(json, "event", timer->event);
     det_json_time(json, "due", timer->place.due);

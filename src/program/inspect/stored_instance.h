@@ -81,6 +81,9 @@ const char *instance_timer_key(
 #define INSTANCE_WHY_TEXT (DET_REASON_MAX + 32)
 const char *instance_why(int last_error, const char *reason, char target[INSTANCE_WHY_TEXT]);
 
+/* Opens an object with "type" (NULL: without), "machine" and "id". */
+void instance_item_begin(
+    struct det_json_writer *json, const char *type, const char *machine, const char *id);
 /* Writes its counters, times and history as members of an open object, without state and data. */
 void instance_head_line(struct det_json_writer *json, const struct instance *instance);
 /* Writes it as members of an open object. */

@@ -12,7 +12,7 @@
 
 #include "kinds/communicator.h"
 #include "kinds/kinds.h"
-#include "kinds/relay_mock.h"
+#include "kinds/relay_mock_test.h"
 
 #define SECRET "user-secret"
 

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/hex.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "os/os.h"
@@ -25,14 +26,8 @@
 
 static void to_hex(const unsigned char *hash, size_t length, char target[FILE_HASH_MAX])
 {
-    static const char digits[] = "0123456789abcdef";
-
     det_assert(2 * length + 1 == FILE_HASH_MAX);
-    for (size_t i = 0; i < length; i++) {
-        *target++ = digits[hash[i] >> 4];
-        *target++ = digits[hash[i] & 15];
-    }
-    *target = '\0';
+    det_hex_write(hash, length, target);
 }
 
 void file_hash(const void *data, size_t size, char target[FILE_HASH_MAX])

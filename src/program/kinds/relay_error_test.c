@@ -186,44 +186,41 @@ static void test_relay_urls_are_validated(void **state)
 {
     static const struct {
         const char *url;
-        bool is_valid, is_loopback;
+        bool is_valid;
     } table[] = {
-        { "http://127.0.0.1:80", true, true },
-        { "http://127.1", true, true },
-        { "https://[::1]:8443/", true, true },
-        { "http://LocalHost/base", true, true },
-        { "https://relay.example/base/", true, false },
-        { "HTTPS://relay.example:65535", true, false },
-        { "https://[2001:db8::1]", true, false },
-        { "http://127.example.org", true, false },
-        { "http://localhost.example.org", true, false },
-        { "https://relay.example/a%20b", true, false },
-        { "", false, false },
-        { "relay.example", false, false },
-        { "ftp://relay.example", false, false },
-        { "http://", false, false },
-        { "http:///path", false, false },
-        { "http://:80", false, false },
-        { "http://a:0", false, false },
-        { "http://a:", false, false },
-        { "http://a:65536", false, false },
-        { "http://a:99999999999999999999", false, false },
-        { "http://a:8x", false, false },
-        { "http://[]", false, false },
-        { "http://[::1", false, false },
-        { "https://me:secret@relay.example", false, false },
-        { "https://relay.example/?token=1", false, false },
-        { "https://relay.example#x", false, false },
-        { "https://relay.example/a b", false, false },
-        { "https://relay.example/a\r\nX: y", false, false },
+        { "http://127.0.0.1:80", true },
+        { "http://127.1", true },
+        { "https://[::1]:8443/", true },
+        { "http://LocalHost/base", true },
+        { "https://relay.example/base/", true },
+        { "HTTPS://relay.example:65535", true },
+        { "https://[2001:db8::1]", true },
+        { "http://127.example.org", true },
+        { "http://localhost.example.org", true },
+        { "https://relay.example/a%20b", true },
+        { "", false },
+        { "relay.example", false },
+        { "ftp://relay.example", false },
+        { "http://", false },
+        { "http:///path", false },
+        { "http://:80", false },
+        { "http://a:0", false },
+        { "http://a:", false },
+        { "http://a:65536", false },
+        { "http://a:99999999999999999999", false },
+        { "http://a:8x", false },
+        { "http://[]", false },
+        { "http://[::1", false },
+        { "https://me:secret@relay.example", false },
+        { "https://relay.example/?token=1", false },
+        { "https://relay.example#x", false },
+        { "https://relay.example/a b", false },
+        { "https://relay.example/a\r\nX: y", false },
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT(table); i++) {
+    for (size_t i = 0; i < COUNT(table); i++)
         assert_int_equal(relay_url_is_valid(table[i].url), table[i].is_valid);
-        if (table[i].is_valid)
-            assert_int_equal(relay_url_is_loopback(table[i].url), table[i].is_loopback);
-    }
 }
 
 int main(void)

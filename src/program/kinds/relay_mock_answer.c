@@ -237,35 +237,6 @@ bool relay_mock_answer(
     return !fault.is_cut_before && !fault.is_cut_after;
 }
 
-int relay_mock_fail(
-    struct relay_mock *mock, enum relay_mock_call call, const struct relay_mock_fault *fault)
-{
-    struct relay_mock_faults *faults = &mock->faults[call];
-    int r = DET_ERR_LIMIT;
-
-    relay_mock_lock(mock);
-    if (faults->count < RELAY_MOCK_FAULTS_MAX) {
-        faults->list[(faults->first + faults->count++) % RELAY_MOCK_FAULTS_MAX] = *fault;
-        r = 0;
-    }
-    relay_mock_unlock(mock);
-    return r;
-}
-
-void relay_mock_poison(struct relay_mock *mock, const char *words)
-{
-    relay_mock_lock(mock);
-    mock->poison = words;
-    relay_mock_unlock(mock);
-}
-
-void relay_mock_expire(struct relay_mock *mock)
-{
-    relay_mock_lock(mock);
-    mock->token = 0;
-    relay_mock_unlock(mock);
-}
-
 void relay_mock_set_uuid(struct relay_mock *mock, const char *uuid)
 {
     if (mock->mutex)
@@ -289,13 +260,6 @@ int relay_mock_queue(struct relay_mock *mock, const struct det_message *text)
     return 0;
 }
 
-void relay_mock_set_most(struct relay_mock *mock, uint32_t most)
-{
-    relay_mock_lock(mock);
-    mock->most = most;
-    relay_mock_unlock(mock);
-}
-
 uint64_t relay_mock_count(struct relay_mock *mock, enum relay_mock_count which)
 {
     uint64_t count;
@@ -305,36 +269,4 @@ uint64_t relay_mock_count(struct relay_mock *mock, enum relay_mock_count which)
     count = mock->counts[which];
     relay_mock_unlock(mock);
     return count;
-}
-
-int relay_mock_wait(
-    struct relay_mock *mock, enum relay_mock_count which, uint64_t at_least, det_time deadline)
-{
-    int r = 0;
-
-    relay_mock_lock(mock);
-    while (r == 0 && mock->counts[which] < at_least)
-        r = det_condition_wait(mock->world, mock->changed, mock->mutex, deadline);
-    relay_mock_unlock(mock);
-    return r;
-}
-
-const struct channel_message *relay_mock_pushed(struct relay_mock *mock, uint64_t index)
-{
-    struct det_list *node;
-
-    relay_mock_lock(mock);
-    node = mock->pushed.next;
-    for (; node != &mock->pushed && index > 0; index--)
-        node = node->next;
-    relay_mock_unlock(mock);
-    return node == &mock->pushed ? NULL : DET_CONTAINER(node, struct channel_message, node);
-}
-
-void relay_mock_head(
-    struct relay_mock *mock, enum relay_mock_call call, char *target, size_t capacity)
-{
-    relay_mock_lock(mock);
-    (void)det_text_copy(target, capacity, mock->heads[call]);
-    relay_mock_unlock(mock);
 }

@@ -22,6 +22,17 @@ struct relay_mock_connection {
     bool is_over;
 };
 
+/* Fault of the next call of a kind; texts are not copied. */
+struct relay_mock_fault {
+    int status;          /* 0: the regular one */
+    const char *headers; /* "Retry-After: 7\r\n"; NULL: none */
+    const char *body;    /* NULL: none */
+    uint32_t padding;    /* bytes of 'x' after the body */
+    det_time delay;      /* before the call is evaluated */
+    bool is_cut_before;  /* the connection breaks before the call has an effect */
+    bool is_cut_after;   /* it breaks after the call had its effect */
+};
+
 /* Faults of one kind of call: those from `first` on wait. */
 struct relay_mock_faults {
     struct relay_mock_fault list[RELAY_MOCK_FAULTS_MAX];
@@ -42,8 +53,8 @@ struct relay_mock {
     char uuid[65];
     uint64_t token; /* number of the valid token; 0: none */
     uint64_t tokens;
-    uint32_t most;
-    const char *poison;
+    uint32_t most;      /* messages per pull; 0: all */
+    const char *poison; /* a push with these words in a content is answered with 422; NULL: none */
     struct relay_mock_faults faults[RELAY_MOCK_CALLS];
     struct det_list to_pull, pushed;
     uint64_t counts[RELAY_MOCK_COUNTS];

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "kinds/relay.h"
-#include "kinds/relay_mock.h"
+#include "kinds/relay_mock_test.h"
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 #define SECRET      "user-secret"

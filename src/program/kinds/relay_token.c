@@ -7,21 +7,18 @@
 #include <openssl/evp.h>
 #include <string.h>
 
+#include "base/hex.h"
+
 #define HASH_BYTES 32
 
 static int hash_once(const void *data, size_t size, char target[RELAY_HASH_TEXT])
 {
-    static const char digits[] = "0123456789abcdef";
     unsigned char hash[EVP_MAX_MD_SIZE];
     unsigned length = 0;
 
     if (!EVP_Digest(data, size, hash, &length, EVP_sha3_256(), NULL) || length != HASH_BYTES)
         return DET_ERR_UNSUPPORTED;
-    for (size_t i = 0; i < HASH_BYTES; i++) {
-        target[2 * i] = digits[hash[i] >> 4];
-        target[2 * i + 1] = digits[hash[i] & 15];
-    }
-    target[RELAY_HASH_TEXT - 1] = 0;
+    det_hex_write(hash, HASH_BYTES, target);
     return 0;
 }
 

@@ -52,15 +52,3 @@ bool relay_url_is_valid(const char *url)
         return false;
     return rest[strspn(rest, LETTERS DIGITS "/._~!$&'()*+,;=:@%-")] == 0;
 }
-
-bool relay_url_is_loopback(const char *url)
-{
-    const char *host = skip_scheme(url);
-    size_t length = host ? host_length(host) : 0;
-
-    if (length == 9 && !strncasecmp(host, "localhost", 9))
-        return true;
-    if (length == 5 && !strncmp(host, "[::1]", 5))
-        return true;
-    return length > 4 && !strncmp(host, "127.", 4) && strspn(host, DIGITS ".") >= length;
-}

@@ -10,7 +10,5 @@
 /* http:// or https://, a host (a name, an IPv4 address, or an IPv6 address in brackets), perhaps a
  * port and a path. No user, no query, no fragment: secrets have a separate field. */
 bool relay_url_is_valid(const char *url);
-/* Returns true if a valid URL is of this machine: localhost, 127.0.0.0/8, [::1]. */
-bool relay_url_is_loopback(const char *url);
 
 #endif

@@ -85,8 +85,7 @@ static int take_all(struct cli_reader *reader, const struct det_datum *node, str
 
     if (r == 0 && (node->count == 0 || node->count > CASE_LIST_MAX))
         r = reader_fail(reader, node, "'send_all' has 1 to %d events", CASE_LIST_MAX);
-    for (const struct det_datum *item = r < 0 ? NULL : node->first;
-         item && reader_can_continue(reader, r); item = item->next)
+    READER_EACH (item, node, reader, r)
         r = reader_both(r, case_take_event(reader, item, NULL, &step->events[step->event_count++]));
     det_assert(step->event_count <= CASE_LIST_MAX);
     return r;
@@ -172,8 +171,7 @@ static int take_steps(
     r = reader_want(reader, node, DET_DATUM_LIST, "'steps'");
     if (r == 0 && node->first && one->start_error)
         r = reader_fail(reader, node->first, "a case whose start fails has no steps");
-    for (const struct det_datum *item = r < 0 ? NULL : node->first;
-         item && reader_can_continue(reader, r); item = item->next) {
+    READER_EACH (item, node, reader, r) {
         struct case_step *step = det_arena_alloc(reader->arena, sizeof *step);
 
         if (!step)
@@ -249,8 +247,7 @@ static int take_cases(
     r = reader_want(reader, node, DET_DATUM_LIST, "'cases'");
     if (r == 0 && !node->first)
         r = reader_fail(reader, node, "there are no cases");
-    for (const struct det_datum *item = r < 0 ? NULL : node->first;
-         item && reader_can_continue(reader, r); item = item->next) {
+    READER_EACH (item, node, reader, r) {
         struct case_case *one = det_arena_alloc(reader->arena, sizeof *one);
 
         if (!one)

@@ -284,8 +284,7 @@ static int take_functions(
     int r;
 
     r = reader_want(reader, mapping, DET_DATUM_MAP, "this list of functions");
-    for (const struct det_datum *node = r < 0 ? NULL : mapping->first;
-         node && reader_can_continue(reader, r); node = node->next) {
+    READER_EACH (node, mapping, reader, r) {
         struct case_setting *setting = det_arena_alloc(reader->arena, sizeof *setting);
         int index = case_function_find(reader->machine, function, node->key);
 

@@ -83,8 +83,7 @@ static int take_ids(
 
     if (r == 0 && node->count > CASE_LIST_MAX)
         r = reader_fail(reader, node, "a list has at most %d names", CASE_LIST_MAX);
-    for (const struct det_datum *item = r < 0 ? NULL : node->first;
-         item && reader_can_continue(reader, r); item = item->next) {
+    READER_EACH (item, node, reader, r) {
         int one = is_mapping ? 0 : reader_want(reader, item, DET_DATUM_TEXT, "a name");
         struct det_datum at = *item;
         unsigned id = 0;

@@ -151,8 +151,7 @@ static int fail_fields(
 {
     int r = 0;
 
-    for (const struct det_datum *node = mapping->first; node && reader_can_continue(reader, r);
-         node = node->next)
+    READER_EACH (node, mapping, reader, r)
         r = reader_both(r, fail_field(reader, fields, node));
     return r < 0 ? r : reader_fail(reader, mapping, "%s", error->text);
 }

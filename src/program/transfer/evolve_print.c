@@ -41,18 +41,14 @@ static void print_change_object(struct evolve *evolve, const struct det_change *
 {
     struct det_json_writer json;
 
-    det_json_writer_init(&json, evolve->cli->allocator);
-    det_json_open(&json, NULL, '{');
-    det_json_text(&json, "type", "change");
+    cli_json_begin(evolve->cli, &json, "change");
     det_json_text(&json, "change", change_words[change->kind]);
     det_json_text(&json, "subject", change->subject);
     det_json_text(&json, "name", change->name);
     if (change->event)
         det_json_text(&json, "event", change->event);
     det_json_text(&json, "text", change->text);
-    det_json_close(&json, '}');
-    cli_print_line(evolve->cli, &json);
-    det_json_writer_deinit(&json);
+    cli_json_end(evolve->cli, &json);
 }
 
 void evolve_print_changes(struct evolve *evolve)
@@ -121,9 +117,7 @@ static void print_hazard_object(struct evolve *evolve, const struct evolve_hazar
 {
     struct det_json_writer json;
 
-    det_json_writer_init(&json, evolve->cli->allocator);
-    det_json_open(&json, NULL, '{');
-    det_json_text(&json, "type", "hazard");
+    cli_json_begin(evolve->cli, &json, "hazard");
     det_json_text(&json, "subject", hazard_words[hazard->it.kind]);
     det_json_text(&json, "name", hazard->it.name);
     det_json_text(&json, "text", hazard->it.text);
@@ -131,9 +125,7 @@ static void print_hazard_object(struct evolve *evolve, const struct evolve_hazar
         det_json_number(&json, "stored", hazard->count);
         det_json_number(&json, "stopped", hazard->stopped);
     }
-    det_json_close(&json, '}');
-    cli_print_line(evolve->cli, &json);
-    det_json_writer_deinit(&json);
+    cli_json_end(evolve->cli, &json);
 }
 
 /* Returns the only change of a kind to this subject; NULL: none, or several. */

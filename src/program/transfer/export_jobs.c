@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "transfer/export.h"
 
+#include "base/hex.h"
 #include "base/memory.h"
 #include "store/jobs.h"
 
@@ -20,18 +21,13 @@ struct page {
 
 static int write_body(struct exporter *exporter, const struct det_job_row *row)
 {
-    static const char digits[] = "0123456789abcdef";
     const struct det_allocator *allocator = exporter->store->cli->allocator;
-    const unsigned char *body = row->body;
     size_t size = 2 * row->body_size;
     char *text = det_alloc(allocator, size + 1);
 
     if (!text)
         return DET_ERR_NO_MEMORY;
-    for (size_t i = 0; i < row->body_size; i++) {
-        text[2 * i] = digits[body[i] >> 4];
-        text[2 * i + 1] = digits[body[i] & 15];
-    }
+    det_hex_write(row->body, row->body_size, text);
     det_json_bytes(&exporter->json, "body", text, size);
     det_free(allocator, text, size + 1);
     return 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/hex.h"
 #include "store/jobs.h"
 #include "transfer/import_internal.h"
 
@@ -16,14 +17,6 @@ int import_refuse(struct import *import, struct det_json_object *members)
     det_assert(members->wrong[0]);
     snprintf(import->wrong, sizeof import->wrong, "'%s' is missing or invalid", members->wrong);
     return DET_ERR_MALFORMED;
-}
-
-static int digit_of(char c)
-{
-    static const char digits[] = "0123456789abcdef";
-    const char *at = c ? strchr(digits, c) : NULL;
-
-    return at ? (int)(at - digits) : -1;
 }
 
 /* Two hexadecimal digits a byte. */
@@ -37,17 +30,10 @@ static const void *read_body(struct det_json_object *members, size_t *ret_size)
         members->has_failed = true;
         return NULL;
     }
-    for (size_t i = 0; i < size; i++) {
-        int high = digit_of(text[2 * i]), low = digit_of(text[2 * i + 1]);
-
-        if (high < 0 || low < 0) {
-            det_json_object_fail(members, "body");
-            return NULL;
-        }
-        body[i] = (unsigned char)(high * 16 + low);
-    }
-    if (text[2 * size])
+    if (text[2 * size] || !det_hex_read(text, body, size)) {
         det_json_object_fail(members, "body");
+        return NULL;
+    }
     *ret_size = size;
     return body;
 }
