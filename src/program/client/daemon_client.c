@@ -255,7 +255,7 @@ void daemon_client_keep(struct daemon_client *client, struct det_arena *arena)
 static int fail_malformed(struct det_error *reterr)
 {
     return det_error_set(
-        reterr, DET_ERR_MALFORMED,
+        reterr, DET_ERR_IO,
         "the running detent sent an invalid answer; check that both have the same version");
 }
 
@@ -276,7 +276,7 @@ static int fail_call(const struct daemon_client *client, struct det_error *reter
     case DET_ERR_NO_MEMORY:
         return fail_memory(reterr);
     case DET_ERR_LIMIT:
-        return det_error_set(reterr, DET_ERR_MALFORMED, "the answer has no end");
+        return det_error_set(reterr, DET_ERR_IO, "the answer has no end");
     case DET_ERR_IO:
         if (result->is_shortage)
             return det_error_set(reterr, DET_ERR_IO, "%s", HTTP_CLIENT_SHORTAGE_TEXT);

@@ -40,7 +40,7 @@ DET_MUST_CHECK int daemon_client_ask(
  * next request; that of an event until the next part. An error of the daemon is returned with its
  * code and text, and ends the answer. DET_ERR_TIMEOUT at the (monotonic) deadline, after which the
  * call may be repeated; DET_ERR_CANCELLED after Ctrl-C; DET_ERR_CLOSED when the daemon is gone;
- * DET_ERR_MALFORMED for an invalid answer. */
+ * DET_ERR_IO for an invalid answer. */
 DET_MUST_CHECK int daemon_client_next(
     struct daemon_client *client, det_time deadline, const struct det_json_value **ret,
     struct det_error *reterr);

@@ -18,7 +18,7 @@
 static int differs(struct det_error *reterr)
 {
     return det_error_set(
-        reterr, DET_ERR_MALFORMED,
+        reterr, DET_ERR_IO,
         "the running 'detent up' uses another definition; the change was committed: see 'detent "
         "get'");
 }

@@ -206,7 +206,7 @@ static int take_job(void *context, const struct det_json_value *json)
     int r;
 
     if (det_jobs_state_find(show_text(json, "state"), &row.state) < 0)
-        return DET_ERR_MALFORMED;
+        return DET_ERR_IO;
     det_assert(!jobs->query->limit || jobs->count < jobs->query->limit);
     row.due_at = det_json_get_time(json, row.state == DET_JOB_RUNNING ? "claimed_until" : "due_at");
     r = jobs->visit(jobs->context, &row);
@@ -259,7 +259,7 @@ static int take_document(void *context, const struct det_json_value *json)
     };
 
     if (!text || det_document_role_find(show_text(json, "role"), &row.role) < 0)
-        return DET_ERR_MALFORMED;
+        return DET_ERR_IO;
     row.text = text->raw.data;
     row.size = text->raw.size;
     return documents->document(documents->context, &row);
@@ -279,7 +279,7 @@ static int take_delta(void *context, const struct det_json_value *json)
     };
 
     if (!text || det_document_role_find(show_text(json, "role"), &row.role) < 0)
-        return DET_ERR_MALFORMED;
+        return DET_ERR_IO;
     while (row.change < DET_DOCUMENT_DROPPED &&
            strcmp(det_document_change_name(row.change), change) != 0)
         row.change++;

@@ -142,7 +142,7 @@ int served_get(struct served_call *call, const struct det_json_value **ret)
     if (r == 0)
         r = served_next(call, ret);
     if (r == 0)
-        r = det_error_set(&call->store->error, DET_ERR_MALFORMED, "an answer is empty");
+        r = det_error_set(&call->store->error, DET_ERR_IO, "an answer is empty");
     return r < 0 ? r : 0;
 }
 
