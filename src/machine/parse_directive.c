@@ -47,7 +47,7 @@ static bool is_open(const struct det_reader *reader, const char *path)
     return false;
 }
 
-void det_reader_enter(struct det_reader *reader, const struct det_node *name, bool is_of_records)
+void det_reader_enter(struct det_reader *reader, const struct det_node *name, bool reads_records)
 {
     struct det_spec *spec = reader->spec;
     struct det_place place = det_parse_place(name);
@@ -63,11 +63,11 @@ void det_reader_enter(struct det_reader *reader, const struct det_node *name, bo
             spec, DET_RULE_BAD_INCLUDE, &place,
             "%s is nested too deep: files include files at most %d deep", path,
             DET_SPEC_INCLUDE_MAX);
-    } else if (!is_of_records || det_source_of_records(spec, path) == NULL) {
+    } else if (!reads_records || det_source_of_records(spec, path) == NULL) {
         source = det_source_read(spec, path, &place);
         if (source == NULL)
             return;
-        source->is_of_records = is_of_records;
+        source->is_of_records = reads_records;
         det_reader_push(reader, source);
     }
 }

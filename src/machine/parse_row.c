@@ -476,5 +476,5 @@ void det_parse_rows(struct det_spec *spec)
         if (!number_row(spec, row) && take.failed)
             row->is_broken = true;
     }
-    det_parse_declare_broken(spec);
+    det_parse_declare_readable(spec);
 }

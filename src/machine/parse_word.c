@@ -27,7 +27,7 @@ static void read_version(struct det_spec *spec)
         return;
     if (node->kind != DET_NODE_NUMBER || det_parse_u64(det_view_text(node->text), &version) < 0 ||
         version == 0 || version > UINT32_MAX)
-        fail_word(spec, node, "FSM_VERSION is a whole number from 1 to 4294967295");
+        fail_word(spec, node, "FSM_VERSION must be a whole number from 1 to 4294967295");
     else
         det_machine_builder_version(spec->builder, (uint32_t)version);
 }
