@@ -593,7 +593,8 @@ def test_heads_that_cannot_be_proven_are_not_repaired():
     check("neither a snapshot nor its start" in found[1]["text"], found)
     detent("store", "repair", "o-2", *STORE, code=1, out="order o-2 cannot be repaired")
     detent("store", "repair", "o-9", *STORE, code=3, err="there is no 'o-9'")
-    detent("store", "verify", "--dry-run", *STORE, code=2, err="verify has no --dry-run")
+    detent("store", "verify", "--dry-run", *STORE, code=2,
+           err="'detent store verify' does not take --dry-run")
     damage("UPDATE timers SET instance = 77 WHERE instance = 4")
     detent("store", "repair", *STORE, code=1, out="1 timer belongs to no instance")
 
@@ -905,7 +906,8 @@ def test_store_behind_its_mark_is_read_only_with_a_warning():
     detent("store", "verify", *STORE, code=1)
     detent("store", "backup", "copy.db", "--accept-loss", *STORE, err=[lost, "copied to copy.db"])
     detent("store", "export", "all.jsonl", "--accept-loss", *STORE, err=[lost, "1 instance"])
-    detent("store", "verify", "--accept-loss", *STORE, code=2, err="verify has no --accept-loss")
+    detent("store", "verify", "--accept-loss", *STORE, code=2,
+           err="'detent store verify' does not take --accept-loss")
     detent("send", "o-1", "ping", "--store", "sqlite:copy.db")
     # Once it is accepted for good, nothing is said any more.
     os.unlink("orders.db.mark")

@@ -150,7 +150,7 @@ def test_help_is_for_every_command_and_topic():
           [0, 1, 2, 3, 4, 5, 6, 74, 130])
     detent("help", "chekc", code=2, err="did you mean 'check'?")
     detent("help", "ruls", code=2, err="did you mean 'rules'?")
-    detent("help", "xyzzy", code=2, err="there is no help on 'xyzzy'")
+    detent("help", "xyzzy", code=2, err="there is no help for 'xyzzy'")
 
 
 def test_unknown_commands_get_the_nearest():
@@ -826,7 +826,7 @@ def test_invalid_test_files_are_reported_with_their_place():
             ("machine: !!str x\n", "1:10", "tags"),
             ("a: *b\n", "1:4", "aliases"),
             (CASES.replace("send: go", "send: stoping"), "5:16", "did you mean 'stopping'?"),
-            (CASES.replace("30s}}\n      -", "30x}}\n      -"), "5:52", "expected a time such as"),
+            (CASES.replace("30s}}\n      -", "30x}}\n      -"), "5:52", "expected a duration"),
             (CASES.replace("light.fsm", "lihgt.fsm"), "1:10", "did you mean light.fsm?"),
             ("\tx: 1\n", "1:1", "the line begins with a tab; use spaces")):
         write("x.test.yaml", text)
@@ -966,9 +966,9 @@ def test_backoff_reports_invalid_policies():
     for words, text in (
             (["--first", "1m", "--max", "30s"],
              "the first delay (1m) is over the longest (30s); raise max"),
-            (["--first", "5"], "--first is a time such as 250ms"),
+            (["--first", "5"], "--first must be a duration (250ms"),
             (["--first=-1s"], "--first is a time"),
-            (["--max", "0s"], "--max is a time such as 250ms, 1.5s or 1h30m, above 0"),
+            (["--max", "0s"], "--max must be a duration (250ms, 1.5s, 1h30m), above 0"),
             (["--max", "4000d"], "at most ten years; not '4000d'"),
             (["--factor", "0.5"], "--factor is a number such as 2 or 1.5, at least 1; not '0.5'"),
             (["--factor", "nan"], "not 'nan'"), (["--factor", "1."], "not '1.'"),
@@ -976,7 +976,7 @@ def test_backoff_reports_invalid_policies():
             (["--factor", "9" * 400], "--factor is a number"),
             (["--jitter", "ful"], "did you mean 'full'?"),
             (["--retries", "-1"], "--retries is a whole number"),
-            (["--attempts", "0"], "--attempts is a whole number from 1"),
+            (["--attempts", "0"], "--attempts must be a whole number from 1"),
             (["--seed", "x"], "--seed is a whole number"), (["x"], "unexpected argument 'x'")):
         equal(detent("backoff", *words, code=2, err=text).stdout, "")
     # The longest there are, without end.

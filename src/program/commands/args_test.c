@@ -277,9 +277,9 @@ static void the_nearest_command_is_found_but_never_a_hidden_one(void **state)
 static void the_command_of_a_verb_is_found(void **state)
 {
     (void)state;
-    assert_string_equal(cli_command_with("backup")->name, "store");
-    assert_string_equal(cli_command_with("revoke")->name, "token");
-    assert_null(cli_command_with("back"));
+    assert_string_equal(cli_command_of_verb("backup")->name, "store");
+    assert_string_equal(cli_command_of_verb("revoke")->name, "token");
+    assert_null(cli_command_of_verb("back"));
 }
 
 int main(void)

@@ -293,8 +293,8 @@ bool cli_args_number(
         return true;
     }
     cli_report_error(
-        cli, "--%s is a whole number from %llu to %llu, not '%s'", name, (unsigned long long)least,
-        (unsigned long long)most, text);
+        cli, "--%s must be a whole number from %llu to %llu; got '%s'", name,
+        (unsigned long long)least, (unsigned long long)most, text);
     return false;
 }
 
@@ -310,7 +310,7 @@ bool cli_args_span(
         return true;
     }
     cli_report_error(
-        cli, "--%s is a time such as 250ms, 1.5s or 1h30m, %sat most ten years; not '%s'", name,
+        cli, "--%s must be a duration (250ms, 1.5s, 1h30m), %sat most ten years; got '%s'", name,
         least ? "above 0 and " : "", text);
     return false;
 }

@@ -111,8 +111,8 @@ size_t cli_width(const char *text, size_t size)
     return width;
 }
 
-/* Keeps the reason of the first failure: the stream keeps none. Discards what is buffered, so that no
- * later flush blocks after an interrupt. */
+/* Keeps the reason of the first failure: the stream keeps none. Discards what is buffered, so that
+ * no later flush blocks after an interrupt. */
 static void note_failure(struct cli *cli)
 {
     if (!ferror(cli->out))

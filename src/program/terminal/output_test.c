@@ -141,8 +141,8 @@ static ssize_t write_unless(void *cookie, const char *data, size_t size)
 
 static FILE *open_failing(const int *reason, int mode, char *buffer, size_t size)
 {
-    FILE *stream =
-        fopencookie((void *)(uintptr_t)reason, "w", (cookie_io_functions_t){ .write = write_unless });
+    FILE *stream = fopencookie(
+        (void *)(uintptr_t)reason, "w", (cookie_io_functions_t){ .write = write_unless });
 
     assert_non_null(stream);
     setvbuf(stream, buffer, mode, size);
