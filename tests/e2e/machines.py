@@ -169,11 +169,11 @@ class Follower:
 def test_an_order_from_start_to_end():
     Path("order.fsm").write_text(ORDER)
     detent("start", "order.fsm", "o-1", *STORE, "--data", '{"note": "fragile"}',
-           out="o-1: pending", err="timer of expired")
+           out="o-1: pending", err="The timer of expired waits")
     detent("get", "o-1", *STORE, out=["order o-1 is pending", 'note="fragile"', "expired, in 29m"])
     detent("send", "o-1", "ping", *STORE, out="o-1: ping: stays pending")
     detent("send", "o-1", "pay", *STORE, *PAY, out="o-1: pay: pending -> charging",
-           err="effect charge_card")
+           err="Effect charge_card waits")
     detent("why", "o-1", *STORE,
            out=["order o-1 is charging", "last       pay: pending -> charging, ",
                 "takes      ping, ship, halt", "awaits     charged",
@@ -299,7 +299,7 @@ def test_failed_expect_changes_nothing():
            err="expected sequence 0, but the instance is at 1")
     detent("send", "o-1", "ping", *STORE, "--expect", "1")
     detent("send", "o-1", "ping", *STORE, "--expect", "x", code=2,
-           err="detent send: --expect is a whole number")
+           err="detent send: --expect must be a whole number")
     equal(one("get", "o-1", *STORE)["sequence"], 2)
 
 
@@ -419,8 +419,8 @@ def test_lists_are_filtered_and_paged():
     equal(ids("--older", "1ns"), ["a", "b", "c", "d"])
     detent("list", *STORE, "-n", "2", err="There are more: --after b")
     detent("list", *STORE, "--older", "1h", err="There are no such instances.")
-    detent("list", *STORE, "--limit", "0", code=2, err="list: --limit is a whole number")
-    detent("list", *STORE, "--older", "soon", code=2, err="list: --older is a time")
+    detent("list", *STORE, "--limit", "0", code=2, err="list: --limit must be a whole number")
+    detent("list", *STORE, "--older", "soon", code=2, err="list: --older must be a duration")
 
 
 def test_history_can_be_limited_at_both_ends():

@@ -158,7 +158,7 @@ def test_unknown_commands_get_the_nearest():
     detent("frobnicate", code=2, err="'detent help' lists them")
     detent("backup", "x.db", code=2, err="no command 'backup'; did you mean 'detent store backup'?")
     detent("format", "x.fsm", code=2, err="no command 'format'; did you mean 'fmt'?")
-    detent("help", "format", code=2, err="no help on 'format'; did you mean 'fmt'?")
+    detent("help", "format", code=2, err="no help for 'format'; did you mean 'fmt'?")
     detent("--json", "check", "x.fsm", code=2,
            err="options follow the command: detent check --json ...")
     detent("--color", "never", "fmt", code=2, err="follow the command: detent fmt --color ...")
@@ -967,17 +967,17 @@ def test_backoff_reports_invalid_policies():
             (["--first", "1m", "--max", "30s"],
              "the first delay (1m) is over the longest (30s); raise max"),
             (["--first", "5"], "--first must be a duration (250ms"),
-            (["--first=-1s"], "--first is a time"),
+            (["--first=-1s"], "--first must be a duration"),
             (["--max", "0s"], "--max must be a duration (250ms, 1.5s, 1h30m), above 0"),
-            (["--max", "4000d"], "at most ten years; not '4000d'"),
+            (["--max", "4000d"], "at most ten years; got '4000d'"),
             (["--factor", "0.5"], "--factor is a number such as 2 or 1.5, at least 1; not '0.5'"),
             (["--factor", "nan"], "not 'nan'"), (["--factor", "1."], "not '1.'"),
             (["--factor", "1e3"], "not '1e3'"), (["--factor", ""], "not ''"),
             (["--factor", "9" * 400], "--factor is a number"),
             (["--jitter", "ful"], "did you mean 'full'?"),
-            (["--retries", "-1"], "--retries is a whole number"),
+            (["--retries", "-1"], "--retries must be a whole number"),
             (["--attempts", "0"], "--attempts must be a whole number from 1"),
-            (["--seed", "x"], "--seed is a whole number"), (["x"], "unexpected argument 'x'")):
+            (["--seed", "x"], "--seed must be a whole number"), (["x"], "unexpected argument 'x'")):
         equal(detent("backoff", *words, code=2, err=text).stdout, "")
     # The longest there are, without end.
     detent("backoff", "--first", "3650d", "--max", "3650d", "--attempts", "50", out="for ever")
