@@ -110,7 +110,7 @@ static const char *skip_number(struct det_lexer *lexer)
         lexer->offset++;
     for (uint32_t i = start; i < lexer->offset; i++) {
         if (!is_digit(lexer->text[i]))
-            return "a number is made of digits only";
+            return "a number must be digits only";
     }
     if (lexer->text[start] == '0' && lexer->offset - start > 1)
         return "a number that begins with 0 is octal in C; leave the 0 out";

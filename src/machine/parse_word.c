@@ -51,7 +51,7 @@ static void read_context(struct det_spec *spec)
         place = det_parse_place(handler);
         det_parse_report(
             spec, DET_RULE_COMPONENT_ROW, &place,
-            "FSM_HANDLER belongs to a component: add #define FSM_CONTEXT");
+            "FSM_HANDLER is permitted only in a component: add #define FSM_CONTEXT");
     }
 }
 
@@ -71,7 +71,7 @@ static void read_data(struct det_spec *spec)
         place = det_parse_place(node);
         det_parse_report(
             spec, DET_RULE_INSTANCE_ROW, &place,
-            "FSM_DATA is for instances: a component keeps what it needs in its context");
+            "FSM_DATA is not permitted in a component: it keeps what it needs in its context");
         return;
     }
     record = det_parse_record_of(spec, node);
