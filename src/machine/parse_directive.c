@@ -196,6 +196,20 @@ static void define_word(struct det_reader *reader, struct det_node *name, struct
         det_reader_report_at(reader, name, " is defined twice with different text");
 }
 
+/* A name whose end could not be read is not reported as missing, too. */
+static void keep_begun_value(
+    struct det_reader *reader, const struct det_node *word, const struct det_node *value)
+{
+    int index = find_word(reader, word->text);
+
+    _Static_assert(
+        (int)DET_WORD_NAME == (int)DET_WORKER_WORD_NAME &&
+            (int)DET_WORD_PREFIX == (int)DET_WORKER_WORD_PREFIX,
+        "both languages begin with these");
+    if (reader->depth == 1 && (index == DET_WORD_NAME || index == DET_WORD_PREFIX))
+        reader->spec->guessed_words[index] = value;
+}
+
 /* Reads a list of names or numbers with commas; NULL after a report. */
 static struct det_node *read_members(struct det_reader *reader, const struct det_node *name)
 {
@@ -217,6 +231,7 @@ static struct det_node *read_members(struct det_reader *reader, const struct det
             return first;
         if (!det_reader_token_is(reader, DET_TOKEN_COMMA)) {
             det_reader_report_syntax(reader, "a comma is missing in the list");
+            keep_begun_value(reader, name, first);
             return NULL;
         }
         det_reader_advance(reader);
@@ -276,6 +291,7 @@ static struct det_node *read_value(struct det_reader *reader, struct det_node *n
     det_reader_report_syntax(
         reader,
         is_flag(word) ? "unexpected text after this word" : "unexpected text after the value");
+    keep_begun_value(reader, name, value);
     return NULL;
 }
 
