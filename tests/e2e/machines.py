@@ -756,6 +756,19 @@ def test_why_reports_an_unserved_store():
             check(nobody not in detent("why", name, *STORE).stdout)
 
 
+def test_why_and_check_name_a_machine_that_is_listed_but_not_served():
+    unserved = "machine 'order' is listed, but 'detent up' does not serve it: add 'effects'"
+    Path("order.fsm").write_text(ORDER)
+    Path("detent.yaml").write_text("version: 1\nmachines: {order: {}}\n")
+    detent("start", "order", "o-1")
+    check("is listed" not in detent("why", "o-1").stdout)
+    detent("send", "o-1", "pay", *PAY)
+    said = " ".join(detent("why", "o-1").stdout.split())
+    check(unserved in said, said)
+    detent("check", "detent.yaml", err=f"detent.yaml:2:12: note: {unserved}")
+    detent("up", code=2, err=f"no machine to serve; {unserved}")
+
+
 def every_command():
     return (("get", "o-1"), ("list",), ("send", "o-1", "ping"), ("start", "order.fsm", "o-2"),
             ("store", "verify"), ("timers",), ("why", "o-1"), ("cancel", "o-1"))
