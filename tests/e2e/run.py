@@ -166,8 +166,8 @@ def test_unknown_commands_get_the_nearest():
     detent("check", "--stict", "x", code=2, err=["did you mean --strict?", "detent help check"])
     detent("check", code=2, err="an argument is missing: detent check FILE|FOLDER...")
     detent("version", "x", code=2, err="unexpected argument 'x'")
-    detent("diagram", "x", "--format", "png", code=2, err="--format is one of")
-    detent("diagram", "x", "-f", "mermiad", code=2, err="not 'mermiad'; did you mean 'mermaid'?")
+    detent("diagram", "x", "--format", "png", code=2, err="--format must be one of")
+    detent("diagram", "x", "-f", "mermiad", code=2, err="got 'mermiad'; did you mean 'mermaid'?")
     detent("completion", "bsh", code=2, err="use bash, zsh or fish; did you mean 'bash'?")
     detent("gen", "jsn", "x", code=2,
            err="unknown output 'jsn': use c, json or promela; did you mean 'json'?")

@@ -152,7 +152,7 @@ static int set_option(struct reader *reader, const struct cli_option *option, co
 
     if (option->choices && value && !cli_choice_has(option->choices, value))
         return det_error_set(
-            reader->error, DET_ERR_INVALID, "--%s is one of: %s; not '%s'%s", option->name,
+            reader->error, DET_ERR_INVALID, "--%s must be one of: %s; got '%s'%s", option->name,
             option->choices, value, cli_choice_hint(option->choices, value, hint));
     if (is_common(option)) {
         set_common(reader, option, value);
