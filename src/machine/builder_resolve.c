@@ -318,7 +318,7 @@ static void resolve_policy(struct det_build *build, struct det_build_row *row)
     }
     finding = det_build_report(
         &build->findings, DET_RULE_DUPLICATE_POLICY, row, &row->name,
-        "%s of %s already has its UNHANDLED row", row->name.text, build->name);
+        "event %s of %s already has an UNHANDLED row", row->name.text, build->name);
     det_build_other(&build->findings, finding, event->event.policy, &event->event.policy->name);
 }
 

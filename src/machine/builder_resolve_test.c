@@ -115,7 +115,7 @@ static void an_event_has_one_policy_row(void **context)
     (void)context;
     det_machine_builder_event_unhandled(b, "PAY", DET_UNHANDLED_DEFER);
     det_machine_builder_event_unhandled(b, "PAY", DET_UNHANDLED_IGNORE);
-    expect(b, "duplicate-policy@22", "PAY of order already has its UNHANDLED row", NULL);
+    expect(b, "duplicate-policy@22", "event PAY of order already has an UNHANDLED row", NULL);
 }
 
 static void state_and_event_swapped_are_one_finding(void **context)

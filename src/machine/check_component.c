@@ -34,7 +34,8 @@ static bool check_context(struct det_build *build, const struct det_build_row *r
     build->is_component_reported = true;
     finding = det_build_report(
         &build->findings, DET_RULE_COMPONENT_ROW, row, name_of(row),
-        "%s belongs to a component, and %s is not a component", row_word(row), build->name);
+        "%s is permitted only in a component, and %s is not a component", row_word(row),
+        build->name);
     det_build_hint(
         &build->findings, finding, "name the struct of its context: #define FSM_CONTEXT");
     return false;
@@ -63,11 +64,11 @@ static void check_dispatch(struct det_build *build, const struct det_build_row *
     if (is_block && row->component.function.text != NULL)
         (void)det_build_report(
             &build->findings, DET_RULE_ROW_ARGUMENTS, row, &row->component.function,
-            "DISPATCH with BLOCK only waits: it has no function");
+            "DISPATCH with BLOCK takes no function");
     else if (!is_block && row->component.function.text == NULL)
         (void)det_build_report(
             &build->findings, DET_RULE_ROW_ARGUMENTS, row, name_of(row),
-            "DISPATCH with POLL or IGNORE names the function of its state");
+            "DISPATCH with POLL or IGNORE needs a function");
 }
 
 static void report_second(
@@ -225,7 +226,7 @@ static void report_instance(
 {
     (void)det_build_report(
         &build->findings, DET_RULE_INSTANCE_ROW, row, name,
-        "%s is for instances, and %s is a component", what, build->name);
+        "%s is not permitted in %s, which is a component", what, build->name);
 }
 
 static bool is_kept_for_later(enum det_unhandled policy)
@@ -249,7 +250,7 @@ static void check_row(struct det_build *build, const struct det_build_row *row)
     if (row->kind < DET_BUILD_THINGS)
         check_thing(build, row);
     else if (row->kind == DET_BUILD_POLICY && is_kept_for_later(row->policy))
-        report_instance(build, row, &row->name, "to keep an event for later");
+        report_instance(build, row, &row->name, "a policy that stores deferred events");
     else if (row->kind == DET_BUILD_DISPATCH || row->kind == DET_BUILD_COMPLETION)
         check_roles(build, row);
     for (uint32_t i = 0; row->kind == DET_BUILD_CLOSED && i < row->component.states.count; i++)
@@ -261,7 +262,7 @@ static void check_event(struct det_build *build, const struct det_build_row *eve
     const struct det_record *payload = event->event.payload;
 
     if (is_kept_for_later(event->event.unhandled))
-        report_instance(build, event, &event->name, "to keep an event for later");
+        report_instance(build, event, &event->name, "a policy that stores deferred events");
     if (payload != NULL && payload->size + 2 * sizeof(unsigned) > DET_COMPONENT_EVENT_MAX)
         (void)det_build_report(
             &build->findings, DET_RULE_TOO_LARGE, event, &event->name,
@@ -276,7 +277,7 @@ void det_check_component(struct det_build *build)
     if (build->builder->data != NULL)
         report_instance(build, NULL, &build->builder->name, "a record of data");
     if (is_kept_for_later(build->builder->unhandled))
-        report_instance(build, NULL, &build->builder->name, "to keep events for later");
+        report_instance(build, NULL, &build->builder->name, "a policy that stores deferred events");
     check_failure(build);
     for (size_t i = 0; i < det_build_count(build, DET_BUILD_STATE); i++)
         check_state(build, det_build_thing(build, DET_BUILD_STATE, i));

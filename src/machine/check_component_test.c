@@ -174,9 +174,7 @@ static void a_dispatch_has_a_function_unless_it_blocks(void **unused)
     DISPATCH(b, "IDLE", DET_DISPATCH_BLOCK, .function = "wait");
     DISPATCH(b, "RUNNING", DET_DISPATCH_IGNORE);
     det_machine_builder_failure(b, "ERROR");
-    expect(
-        b, "row-arguments@8 row-arguments@9", "DISPATCH with BLOCK only waits: it has no function",
-        NULL);
+    expect(b, "row-arguments@8 row-arguments@9", "DISPATCH with BLOCK takes no function", NULL);
 }
 
 static void a_function_has_one_role(void **unused)
@@ -214,13 +212,13 @@ static void instance_rows_are_refused_in_components(void **unused)
     det_machine_builder_event_unhandled(b, "ERROR", DET_UNHANDLED_IGNORE);
     expect(
         b, "instance-row@11 instance-row@12 instance-row@13 instance-row@14",
-        "UPDATE is for instances, and pump is a component", NULL);
+        "UPDATE is not permitted in pump, which is a component", NULL);
     b = open_sound();
     det_machine_builder_data(b, &payment_record);
     det_machine_builder_unhandled(b, DET_UNHANDLED_DEAD_LETTER);
     expect(
         b, "instance-row@0 instance-row@0",
-        "a record of data is for instances, and pump is a component", NULL);
+        "a record of data is not permitted in pump, which is a component", NULL);
     b = open_sound();
     EVENT(b, "NOTE", .payload = &large, .unhandled = DET_UNHANDLED_DEFER);
     STAY(b, "IDLE", DET_LIST("NOTE"));
@@ -239,7 +237,8 @@ static void component_rows_without_context_are_reported_once(void **unused)
     DISPATCH(b, "IDLE", DET_DISPATCH_BLOCK);
     det_machine_builder_failure(b, "ERROR");
     expect(
-        b, "component-row@4", "INVARIANT belongs to a component, and pump is not a component",
+        b, "component-row@4",
+        "INVARIANT is permitted only in a component, and pump is not a component",
         "name the struct of its context: #define FSM_CONTEXT");
 }
 

@@ -154,7 +154,8 @@ static void check_updates(struct det_build *build)
         const struct det_build_row *row = det_build_thing(build, DET_BUILD_UPDATE, i);
         struct det_diagnostic *finding = det_build_report(
             &build->findings, DET_RULE_NO_DATA, row, &row->name,
-            "UPDATE(%s) has no data to change: %s has no FSM_DATA", row->name.text, build->name);
+            "UPDATE(%s) of %s needs #define FSM_DATA, the record of the instance", row->name.text,
+            build->name);
 
         det_build_hint(&build->findings, finding, "name their record: #define FSM_DATA");
     }

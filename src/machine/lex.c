@@ -24,7 +24,7 @@ static bool is_name_start(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-static bool is_name_part(char c)
+bool det_lexer_is_name_part(char c)
 {
     return is_name_start(c) || is_digit(c);
 }
@@ -106,11 +106,11 @@ static const char *skip_number(struct det_lexer *lexer)
 
     lexer->offset += peek_byte(lexer, 0) == '-';
     start = lexer->offset;
-    while (is_name_part(peek_byte(lexer, 0)) || peek_byte(lexer, 0) == '.')
+    while (det_lexer_is_name_part(peek_byte(lexer, 0)) || peek_byte(lexer, 0) == '.')
         lexer->offset++;
     for (uint32_t i = start; i < lexer->offset; i++) {
         if (!is_digit(lexer->text[i]))
-            return "a number is made of digits only";
+            return "a number must be digits only";
     }
     if (lexer->text[start] == '0' && lexer->offset - start > 1)
         return "a number that begins with 0 is octal in C; leave the 0 out";
@@ -179,9 +179,20 @@ static enum det_token_kind skip_punctuation(struct det_lexer *lexer)
     return kind;
 }
 
+/* Returns true for a hyphen inside of what is meant as a name. */
+static bool is_in_name(const struct det_lexer *lexer)
+{
+    uint32_t start = lexer->offset;
+
+    while (start > lexer->line_start && det_lexer_is_name_part(lexer->text[start - 1]))
+        start--;
+    return start < lexer->offset && is_name_start(lexer->text[start]) &&
+           det_lexer_is_name_part(peek_byte(lexer, 1));
+}
+
 static void skip_name(struct det_lexer *lexer)
 {
-    while (is_name_part(peek_byte(lexer, 0)))
+    while (det_lexer_is_name_part(peek_byte(lexer, 0)))
         lexer->offset++;
 }
 
@@ -193,6 +204,9 @@ static void skip_token(struct det_lexer *lexer, struct det_token *token)
     if (is_name_start(c)) {
         token->kind = DET_TOKEN_NAME;
         skip_name(lexer);
+    } else if (c == '-' && is_in_name(lexer)) {
+        token->problem = "a name has no hyphens, only letters, digits and _";
+        lexer->offset++;
     } else if (is_digit(c) || (c == '-' && is_digit(peek_byte(lexer, 1)))) {
         token->kind = DET_TOKEN_NUMBER;
         token->problem = skip_number(lexer);

@@ -57,4 +57,7 @@ struct det_token det_lexer_next(struct det_lexer *lexer);
 /* Also returns comments. */
 struct det_token det_lexer_next_any(struct det_lexer *lexer);
 
+/* True for letters, digits and _. */
+bool det_lexer_is_name_part(char c);
+
 #endif

@@ -246,8 +246,8 @@ void det_parse_suspect(struct det_spec *spec, enum det_rule rule);
 void det_parse_suspect_after(struct det_spec *spec, enum det_rule rule);
 /* The same for all findings that unreadable text may cause. */
 void det_parse_suspect_all(struct det_spec *spec);
-/* Declares everything that broken rows still show. */
-void det_parse_declare_broken(struct det_spec *spec);
+/* Declares the names still readable in rows with errors, so they cause no further findings. */
+void det_parse_declare_readable(struct det_spec *spec);
 /* Drops suspect diagnostics, and adds our hints. */
 void det_parse_drop_suspects(struct det_spec *spec);
 

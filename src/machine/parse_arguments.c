@@ -4,6 +4,7 @@
 /* parse_arguments.c - reads the arguments of a row or an extra in order. */
 #include "machine/parse_arguments.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -276,11 +277,28 @@ static const char *unit_meant(const char *word)
     return nearest >= 0 ? names[nearest] : NULL;
 }
 
+void det_take_hint_span(struct det_spec *spec, struct det_view text)
+{
+    det_time span;
+
+    if (det_parse_duration(text, &span) < 0 || span <= 0)
+        return;
+    for (size_t i = UNIT_COUNT; i-- > 0;) {
+        if (span % units[i].length == 0) {
+            det_parse_hint(
+                spec, "did you mean %s(%" PRId64 ")?", units[i].name, span / units[i].length);
+            return;
+        }
+    }
+}
+
 static void hint_duration(struct det_take *take, const struct det_node *node)
 {
     const char *unit = node->kind == DET_NODE_NUMBER ? "SECONDS" : unit_meant(node->text);
     const struct det_node *number = node->kind == DET_NODE_CALL ? node->arguments : node;
 
+    if (node->kind == DET_NODE_STRING)
+        det_take_hint_span(take->spec, det_view_text(node->text));
     if (unit == NULL || node->kind == DET_NODE_STRING ||
         (node->kind == DET_NODE_CALL && strcmp(unit, node->text) == 0))
         return;

@@ -8,6 +8,7 @@
 #ifndef DET_MACHINE_PARSE_ARGUMENTS_H
 #define DET_MACHINE_PARSE_ARGUMENTS_H
 
+#include "base/text.h"
 #include "machine/parse.h"
 
 /* The arguments of one call, in reading order. */
@@ -40,6 +41,8 @@ uint32_t det_take_number(struct det_take *take, uint32_t most, const char *what)
 int det_take_word(struct det_take *take, const char *const *words, size_t count, const char *what);
 /* Reads a duration; after a report it is one second, so that the row can be checked further. */
 det_time det_take_duration(struct det_take *take);
+/* Hints at the unit for a text such as 14d; nothing if it is not a duration. */
+void det_take_hint_span(struct det_spec *spec, struct det_view text);
 /* Reads DURATION, EVENT[, fill]. */
 struct det_timeout_row det_take_timeout(struct det_take *take);
 

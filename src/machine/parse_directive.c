@@ -47,7 +47,7 @@ static bool is_open(const struct det_reader *reader, const char *path)
     return false;
 }
 
-void det_reader_enter(struct det_reader *reader, const struct det_node *name, bool is_of_records)
+void det_reader_enter(struct det_reader *reader, const struct det_node *name, bool reads_records)
 {
     struct det_spec *spec = reader->spec;
     struct det_place place = det_parse_place(name);
@@ -63,11 +63,11 @@ void det_reader_enter(struct det_reader *reader, const struct det_node *name, bo
             spec, DET_RULE_BAD_INCLUDE, &place,
             "%s is nested too deep: files include files at most %d deep", path,
             DET_SPEC_INCLUDE_MAX);
-    } else if (!is_of_records || det_source_of_records(spec, path) == NULL) {
+    } else if (!reads_records || det_source_of_records(spec, path) == NULL) {
         source = det_source_read(spec, path, &place);
         if (source == NULL)
             return;
-        source->is_of_records = is_of_records;
+        source->is_of_records = reads_records;
         det_reader_push(reader, source);
     }
 }
@@ -196,6 +196,20 @@ static void define_word(struct det_reader *reader, struct det_node *name, struct
         det_reader_report_at(reader, name, " is defined twice with different text");
 }
 
+/* A name whose end could not be read is not reported as missing, too. */
+static void keep_begun_value(
+    struct det_reader *reader, const struct det_node *word, const struct det_node *value)
+{
+    int index = find_word(reader, word->text);
+
+    _Static_assert(
+        (int)DET_WORD_NAME == (int)DET_WORKER_WORD_NAME &&
+            (int)DET_WORD_PREFIX == (int)DET_WORKER_WORD_PREFIX,
+        "both languages begin with these");
+    if (reader->depth == 1 && (index == DET_WORD_NAME || index == DET_WORD_PREFIX))
+        reader->spec->guessed_words[index] = value;
+}
+
 /* Reads a list of names or numbers with commas; NULL after a report. */
 static struct det_node *read_members(struct det_reader *reader, const struct det_node *name)
 {
@@ -217,6 +231,7 @@ static struct det_node *read_members(struct det_reader *reader, const struct det
             return first;
         if (!det_reader_token_is(reader, DET_TOKEN_COMMA)) {
             det_reader_report_syntax(reader, "a comma is missing in the list");
+            keep_begun_value(reader, name, first);
             return NULL;
         }
         det_reader_advance(reader);
@@ -276,6 +291,7 @@ static struct det_node *read_value(struct det_reader *reader, struct det_node *n
     det_reader_report_syntax(
         reader,
         is_flag(word) ? "unexpected text after this word" : "unexpected text after the value");
+    keep_begun_value(reader, name, value);
     return NULL;
 }
 

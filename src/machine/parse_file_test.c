@@ -236,9 +236,9 @@ static void all_files_together_have_a_largest_size(void **state)
     (void)state;
     test_only(
         ORDER "#include \"a\"\n#include \"a\"\n#include \"a\"\n#include \"a\"\n", files,
-        DET_RULE_TOO_LARGE, "specs/order.fsm:10:10", "more than 1048576 bytes together");
+        DET_RULE_TOO_LARGE, "specs/order.fsm:10:10", "exceeds the limits of a spec: 1048576 bytes");
     spec = test_spec_of(many, files);
-    assert_non_null(test_finding(spec, DET_RULE_TOO_LARGE, "or are more than 1024"));
+    assert_non_null(test_finding(spec, DET_RULE_TOO_LARGE, "and 1024 files in total"));
     det_spec_close(spec);
     free(blank);
     free(many);

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/text.h"
+#include "machine/parse_arguments.h"
 
 struct det_frame *det_reader_top(struct det_reader *reader)
 {
@@ -50,6 +51,40 @@ static bool is_endless_comment(struct det_reader *reader)
            strncmp(det_reader_token_text(reader), "/*", 2) == 0;
 }
 
+/* Hints at the name without hyphens around the token. */
+static void hint_name(struct det_reader *reader)
+{
+    const struct det_source *source = det_reader_top(reader)->source;
+    const char *end = source->text + source->size, *at = det_reader_token_text(reader);
+    char name[DET_NAME_MAX + 1];
+    size_t length = 0;
+
+    while (at > source->text && det_lexer_is_name_part(at[-1]))
+        at--;
+    for (; at < end && (det_lexer_is_name_part(*at) || *at == '-'); at++) {
+        if (length == DET_NAME_MAX)
+            return;
+        name[length++] = *at;
+        if (*at == '-')
+            name[length - 1] = '_';
+    }
+    det_parse_hint(reader->spec, "did you mean %.*s?", (int)length, name);
+}
+
+/* Hints at the valid form of a BAD token. */
+static void hint_token(struct det_reader *reader)
+{
+    const struct det_token *token = det_reader_token_of(reader);
+    const char *text = det_reader_token_text(reader);
+
+    if (*text >= '0' && *text <= '9')
+        det_take_hint_span(reader->spec, det_view_of(text, token->length));
+    else if (
+        *text == '-' && text > det_reader_top(reader)->source->text &&
+        det_lexer_is_name_part(text[-1]))
+        hint_name(reader);
+}
+
 void det_reader_report_syntax(struct det_reader *reader, const char *problem)
 {
     const struct det_token *token = det_reader_token_of(reader);
@@ -60,6 +95,8 @@ void det_reader_report_syntax(struct det_reader *reader, const char *problem)
     det_parse_report(
         reader->spec, DET_RULE_SYNTAX, &place, "%s",
         token->kind == DET_TOKEN_BAD ? token->problem : problem);
+    if (token->kind == DET_TOKEN_BAD)
+        hint_token(reader);
 }
 
 void det_reader_report_at(struct det_reader *reader, const struct det_node *node, const char *rest)

@@ -39,7 +39,8 @@ void det_reader_skip_line(struct det_reader *reader);
 /* Skips to the next place where a row or a line with # begins. */
 void det_reader_recover(struct det_reader *reader);
 
-/* Reports a problem at the current token; a BAD token replaces it by its own problem. */
+/* Reports a problem at the current token; for a BAD token, reports the token's own problem
+ * instead. */
 void det_reader_report_syntax(struct det_reader *reader, const char *problem);
 /* Reports the node's text followed by `rest`. */
 void det_reader_report_at(struct det_reader *reader, const struct det_node *node, const char *rest);
@@ -49,7 +50,7 @@ struct det_node *det_reader_new_node(struct det_reader *reader, enum det_node_ki
 /* parse_directive.c */
 
 /* Pushes the file that the string names; its rows are read next. */
-void det_reader_enter(struct det_reader *reader, const struct det_node *name, bool is_of_records);
+void det_reader_enter(struct det_reader *reader, const struct det_node *name, bool reads_records);
 /* Reads a #define or #include; the current token is the #. */
 void det_reader_read_directive(struct det_reader *reader);
 

@@ -180,7 +180,7 @@ static void salvage_row(struct det_spec *spec, const struct det_node *row)
         det_parse_suspect(spec, DET_RULE_ELSE_NEVER);
 }
 
-void det_parse_declare_broken(struct det_spec *spec)
+void det_parse_declare_readable(struct det_spec *spec)
 {
     for (const struct det_node *row = spec->rows.first; row != NULL && spec->error == 0;
          row = row->next) {

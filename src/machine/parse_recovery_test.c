@@ -336,6 +336,23 @@ static void missing_machine_define_is_hinted_with_its_line(void **state)
         "did you mean FSM_PREFIX?");
 }
 
+static void hyphen_and_suffix_are_hinted_with_the_valid_form(void **state)
+{
+    (void)state;
+    assert_only_hint(
+        "x", "#define FSM_NAME my-big-order\n#define FSM_PREFIX ORDER\n" BASE MOVE,
+        "did you mean my_big_order?");
+    assert_only_hint(
+        "x", "#define FSM_NAME order\n#define FSM_PREFIX MY-2\n" BASE MOVE, "did you mean MY_2?");
+    assert_row("AFTER(PENDING, 14d, PAY)\n", DET_RULE_SYNTAX, "did you mean DAYS(14)?");
+    assert_row("AFTER(PENDING, DAYS(14d), PAY)\n", DET_RULE_SYNTAX, "did you mean DAYS(14)?");
+    assert_row("AFTER(PENDING, 1h30m, PAY)\n", DET_RULE_SYNTAX, "did you mean MINUTES(90)?");
+    assert_row("AFTER(PENDING, 1.5s, PAY)\n", DET_RULE_SYNTAX, "did you mean MILLISECONDS(1500)?");
+    assert_row("AFTER(PENDING, 5us, PAY)\n", DET_RULE_SYNTAX, NULL);
+    assert_row("AFTER(PENDING, \"2h\", PAY)\n", DET_RULE_BAD_DURATION, "did you mean HOURS(2)?");
+    assert_row("AFTER(PENDING, \"soon\", PAY)\n", DET_RULE_BAD_DURATION, NULL);
+}
+
 static void exact_define_wins_over_a_guess(void **state)
 {
     struct det_spec *spec = test_spec("#define FSM_NAMES lamp\n" ORDER);
@@ -503,6 +520,7 @@ int main(void)
         cmocka_unit_test(list_macros_are_suggested_for_misspelled_names),
         cmocka_unit_test(names_of_records_and_words_have_their_nearest),
         cmocka_unit_test(missing_machine_define_is_hinted_with_its_line),
+        cmocka_unit_test(hyphen_and_suffix_are_hinted_with_the_valid_form),
         cmocka_unit_test(exact_define_wins_over_a_guess),
         cmocka_unit_test(mistake_in_a_record_is_reported_once),
         cmocka_unit_test(unreadable_part_is_reported_once),

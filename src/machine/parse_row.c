@@ -175,9 +175,9 @@ static bool extra_fits(
     if (seen & (1u << extra))
         problem = "is a duplicate on this row";
     else if (extra == DET_EXTRA_WITHIN && row->outcome != DET_OUTCOME_GOTO)
-        problem = "belongs on ON, OVERRIDE and ELSE, which enter a state";
+        problem = "is permitted only on ON, OVERRIDE and ELSE, which enter a state";
     else if (extra == DET_EXTRA_REASON && row->outcome != DET_OUTCOME_STOP)
-        problem = "belongs on STOP, OVERRIDE_STOP and ELSE_STOP";
+        problem = "is permitted only on STOP, OVERRIDE_STOP and ELSE_STOP";
     if (problem == NULL)
         return true;
     det_parse_report(take->spec, DET_RULE_ROW_ARGUMENTS, &place, "%s %s", node->text, problem);
@@ -476,5 +476,5 @@ void det_parse_rows(struct det_spec *spec)
         if (!number_row(spec, row) && take.failed)
             row->is_broken = true;
     }
-    det_parse_declare_broken(spec);
+    det_parse_declare_readable(spec);
 }

@@ -99,7 +99,7 @@ struct det_source *det_source_add(
         spec->source_count == DET_PARSE_SOURCES_MAX) {
         det_parse_report(
             spec, DET_RULE_TOO_LARGE, place,
-            "with %s the files have more than %d bytes together, or are more than %d", path,
+            "%s exceeds the limits of a spec: %d bytes and %d files in total", path,
             DET_SPEC_TOTAL_MAX, DET_PARSE_SOURCES_MAX);
         return NULL;
     }

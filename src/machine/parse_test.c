@@ -115,10 +115,10 @@ static void invalid_defines_are_refused(void **state)
     (void)state;
     test_only(
         HEAD "#define FSM_VERSION 0\n" BASE MOVE, NULL, DET_RULE_ROW_ARGUMENTS,
-        "specs/order.fsm:3:21", "FSM_VERSION is a whole number");
+        "specs/order.fsm:3:21", "FSM_VERSION must be a whole number");
     test_only(
         HEAD "#define FSM_VERSION 4294967296\n" BASE MOVE, NULL, DET_RULE_ROW_ARGUMENTS,
-        "specs/order.fsm:3:21", "FSM_VERSION is a whole number");
+        "specs/order.fsm:3:21", "FSM_VERSION must be a whole number");
     test_only(
         HEAD "#define FSM_DATA 5\n" BASE MOVE, NULL, DET_RULE_ROW_ARGUMENTS, "specs/order.fsm:3:18",
         "FSM_DATA is the name of a record");

@@ -21,7 +21,7 @@ struct test_file {
     int error;
 };
 
-/* The files of a test, up to one without a path, and how often they were read and given back. */
+/* Files, terminated by one with a NULL path; counts reads and releases. */
 struct test_files {
     const struct test_file *files;
     unsigned read_count, release_count;

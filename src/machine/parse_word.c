@@ -27,7 +27,7 @@ static void read_version(struct det_spec *spec)
         return;
     if (node->kind != DET_NODE_NUMBER || det_parse_u64(det_view_text(node->text), &version) < 0 ||
         version == 0 || version > UINT32_MAX)
-        fail_word(spec, node, "FSM_VERSION is a whole number from 1 to 4294967295");
+        fail_word(spec, node, "FSM_VERSION must be a whole number from 1 to 4294967295");
     else
         det_machine_builder_version(spec->builder, (uint32_t)version);
 }
@@ -51,7 +51,7 @@ static void read_context(struct det_spec *spec)
         place = det_parse_place(handler);
         det_parse_report(
             spec, DET_RULE_COMPONENT_ROW, &place,
-            "FSM_HANDLER belongs to a component: add #define FSM_CONTEXT");
+            "FSM_HANDLER is permitted only in a component: add #define FSM_CONTEXT");
     }
 }
 
@@ -71,7 +71,7 @@ static void read_data(struct det_spec *spec)
         place = det_parse_place(node);
         det_parse_report(
             spec, DET_RULE_INSTANCE_ROW, &place,
-            "FSM_DATA is for instances: a component keeps what it needs in its context");
+            "FSM_DATA is not permitted in a component: it keeps what it needs in its context");
         return;
     }
     record = det_parse_record_of(spec, node);

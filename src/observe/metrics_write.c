@@ -46,7 +46,7 @@ static int name_length(const struct writer *writer, const struct det_metric_info
     return (int)length;
 }
 
-static void write_head(struct writer *writer, const struct det_metric_info *info)
+static void write_help_and_type(struct writer *writer, const struct det_metric_info *info)
 {
     int length = name_length(writer, info);
 
@@ -203,7 +203,7 @@ static void write_family(struct writer *writer, const struct det_family *family)
         if (!atomic_load_explicit(&series->is_shown, memory_order_relaxed))
             continue;
         if (!has_head)
-            write_head(writer, family->info);
+            write_help_and_type(writer, family->info);
         has_head = true;
         write_series(writer, series);
     }

@@ -49,7 +49,7 @@ static inline void lending_open(struct lending *lending, struct det_world *world
     lending_open_with_nap(lending, world, 50 * DET_MICROSECOND);
 }
 
-/* Its owner goes to sleep sooner or later. */
+/* Retries until the owner sleeps. */
 static inline void borrow_it(struct lending *lending, struct det_world *world)
 {
     while (!det_loop_borrow(lending->loop))
@@ -130,7 +130,7 @@ static bool has_run(void *argument)
     return lending->count > 0;
 }
 
-/* In the world of the simulation the owner may be faster, which is as good. */
+/* The owner may run the call first; that passes too. */
 static void helping_thread_runs_posted_calls(void **state)
 {
     struct world_fixture *fixture = *state;
@@ -224,7 +224,7 @@ static inline int wakes_end(struct det_world *world)
     return atomic_load(&wakes.count);
 }
 
-/* Only in virtual time, which stops while a thread can run: on a busy machine a nap may be over. */
+/* Simulation only: on a real machine the nap may end between two loans. */
 static void consecutive_loans_wake_the_owner_once(void **state)
 {
     struct world_fixture *fixture = *state;
@@ -264,7 +264,7 @@ static void posts_during_a_loan_wake_the_owner_at_once(void **state)
     if (!fixture->sim)
         skip();
     lending_open(&lending, fixture->world);
-    for (int i = 0; i < 2; i++) { /* the second one is in a nap */
+    for (int i = 0; i < 2; i++) { /* the second loan is during a nap */
         borrow_it(&lending, fixture->world);
         if (i == 1)
             det_thread_join(fixture->world, start(fixture->world, post_it, &lending));
@@ -297,7 +297,7 @@ static bool is_never_enough(void *argument)
     return false;
 }
 
-/* Work that makes more of itself, in the place of an owner that naps for long. */
+/* Work that posts itself again, run by a helper while the owner naps. */
 static void help_returns_at_its_deadline(void **state)
 {
     struct world_fixture *fixture = *state;

@@ -177,7 +177,8 @@ static int request_lock(
                 deadline);
     } while (r < 0 && is_passing(r) && w == 0);
     if (r < 0 && w < 0 && w != DET_ERR_TIMEOUT)
-        return det_error_set(reterr, w, "waiting for a lock: %s", det_error_text(w));
+        return det_error_set(
+            reterr, w, "cannot wait for the lock of %.64s: %s", plan->name, det_error_text(w));
     if (r < 0)
         return fail_lock(plan, r, &lease, reterr);
     ret->token = lease.token;
@@ -199,7 +200,8 @@ static int acquire(
     if (r == 0 || r == DET_ERR_TIMEOUT)
         r = request_lock(runtime, plan, options, deadline, ret, reterr);
     else
-        det_error_set(reterr, r, "waiting for a lock: %s", det_error_text(r));
+        det_error_set(
+            reterr, r, "cannot wait for the lock of %.64s: %s", plan->name, det_error_text(r));
     det_lock_queue_leave(runtime->node, &waiter);
     return r;
 }
@@ -404,7 +406,8 @@ static int count_opened(struct det_lock *lock, struct det_error *reterr)
     release(lock->runtime, &plan, lock->fence);
     det_lease_abandon(lock->lease);
     return det_error_set(
-        reterr, DET_ERR_CLOSED, "waiting for a lock: %s", det_error_text(DET_ERR_CLOSED));
+        reterr, DET_ERR_CLOSED, "cannot wait for the lock of %.64s: %s", plan.name,
+        det_error_text(DET_ERR_CLOSED));
 }
 
 static int check_instance(

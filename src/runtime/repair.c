@@ -181,7 +181,8 @@ int det_runtime_repair(
         return det_error_set(reterr, DET_ERR_UNSUPPORTED, "this store does not support repair");
     derivation.data = det_alloc_zero(runtime->allocator, served->data_size);
     if (!derivation.data)
-        return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory: cannot repair an instance");
+        return det_error_set(
+            reterr, DET_ERR_NO_MEMORY, "out of memory: cannot repair %.64s", instance);
     r = runtime->ops->repair(runtime->store, machine, instance, derive, &derivation);
     det_free(runtime->allocator, derivation.data, served->data_size);
     return explain(&derivation, instance, r, reterr);

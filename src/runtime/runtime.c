@@ -272,7 +272,7 @@ int det_runtime_open(
     if (r < 0)
         return r;
     if (!occupy(store))
-        return det_error_set(reterr, DET_ERR_BUSY, "the store serves another runtime");
+        return det_error_set(reterr, DET_ERR_BUSY, "the store is already used by another runtime");
     store->upcast = filled.upcast;
     store->upcast_user = filled.user;
     runtime = DET_NEW(filled.allocator, struct det_runtime);

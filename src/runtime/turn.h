@@ -9,7 +9,7 @@
  *
  * Invariants
  *   1. Until the commit all changes are in the draft: discarding it undoes everything.
- *   2. Operations that can fail (memory, room in the heap) come before the commit; publishing
+ *   2. Operations that can fail (memory, heap capacity) come before the commit; publishing
  *      cannot fail.
  *   3. A turn without user code on a store that does not block holds the shard's lock from its
  *      beginning to its end and claims nothing.

@@ -12,6 +12,7 @@
 #include "record/json.h"
 
 #define ROLE_COUNT (DET_DOCUMENT_SPEC + 1)
+#define SIZE_MIN   2 /* "{}" */
 /* An id, a kind and a role, with a line feed after the first two. */
 #define NAME_SIZE (DET_DOCUMENT_ID_MAX + DET_DOCUMENT_KIND_MAX + 4)
 
@@ -112,10 +113,10 @@ static int check_save(const struct det_document_save *save, struct det_error *re
         return det_error_set(
             reterr, DET_ERR_INVALID, "%s %s: the role %u is unknown", save->kind, save->id,
             (unsigned)save->role);
-    if (!save->is_drop && (!save->text || save->size > DET_DOCUMENT_MAX))
+    if (!save->is_drop && (!save->text || save->size < SIZE_MIN || save->size > DET_DOCUMENT_MAX))
         return det_error_set(
-            reterr, DET_ERR_INVALID, "%s %s: the document has %zu byte%s; the limit is 2 to %d",
-            save->kind, save->id, save->size, det_plural(save->size), DET_DOCUMENT_MAX);
+            reterr, DET_ERR_INVALID, "%s %s: the document has %zu byte%s; it must have %d to %d",
+            save->kind, save->id, save->size, det_plural(save->size), SIZE_MIN, DET_DOCUMENT_MAX);
     return 0;
 }
 

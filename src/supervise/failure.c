@@ -97,7 +97,7 @@ void det_frame_last_resort(struct det_frame *frame, int code)
 
     det_assert(frame->has_failure);
     snprintf(
-        text, sizeof text, "%s; event %s in %s: %s", frame->failure.text,
+        text, sizeof text, "%s; event %s in state %s: %s", frame->failure.text,
         machine->events[frame->def->failure].name,
         machine->states[frame->component->internal.state].name, det_error_text(code));
     det_text_copy(frame->failure.text, sizeof frame->failure.text, text);

@@ -108,7 +108,7 @@ static void unused_failure_text_is_discarded(void **state)
     assert_int_equal(offered(fixture, pump, pump_tick()), DET_ERR_IO);
     assert_reported(
         fixture, DET_FAILURE_ACTION, DET_ERR_IO,
-        "action count_tick in running: input or output failed");
+        "action count_tick in state running: input or output failed");
 }
 
 static void a_text_that_is_too_long_is_cut(void **state)
@@ -134,7 +134,7 @@ static void failing_action_skips_the_later_actions(void **state)
     assert_string_equal(pump->trace, "count_tick leave_running note_failure close_port ");
     assert_reported(
         fixture, DET_FAILURE_ACTION, DET_ERR_IO,
-        "action count_tick in running: input or output failed");
+        "action count_tick in state running: input or output failed");
 }
 
 static void events_produced_before_a_failing_action_are_dropped(void **state)
@@ -147,7 +147,7 @@ static void events_produced_before_a_failing_action_are_dropped(void **state)
         pump->trace, "make_echo make_echo count_tick leave_running note_failure close_port ");
     assert_reported(
         fixture, DET_FAILURE_ACTION, DET_ERR_IO,
-        "action count_tick in running: input or output failed");
+        "action count_tick in state running: input or output failed");
 }
 
 static void failing_exit_hook_keeps_the_state(void **state)
@@ -175,7 +175,7 @@ static void failing_call_hook_keeps_the_state(void **state)
         pump->trace, "leave_running check_drain leave_running note_failure close_port ");
     assert_reported(
         fixture, DET_FAILURE_HOOK, DET_ERR_IO,
-        "hook check_drain in running: input or output failed");
+        "hook check_drain in state running: input or output failed");
 }
 
 static void failing_entry_hook_leaves_the_new_state(void **state)
@@ -205,7 +205,7 @@ static void hooks_and_actions_with_invalid_results_fail(void **state)
     assert_int_equal(offered(fixture, pump, pump_tick()), DET_ERR_INVALID);
     assert_reported(
         fixture, DET_FAILURE_ACTION, DET_ERR_INVALID,
-        "action count_tick in running: an argument is not valid");
+        "action count_tick in state running: an argument is not valid");
 }
 
 static void action_that_produces_an_undeclared_event_fails(void **state)
@@ -222,7 +222,7 @@ static void action_that_produces_an_undeclared_event_fails(void **state)
     assert_int_equal(offered(fixture, pump, pump_burst()), DET_ERR_INVALID);
     assert_reported(
         fixture, DET_FAILURE_ACTION, DET_ERR_INVALID,
-        "action make_echo in running: an argument is not valid");
+        "action make_echo in state running: an argument is not valid");
 }
 
 static void endless_chain_of_produced_events_fails(void **state)
@@ -248,7 +248,7 @@ static void more_events_than_may_wait_are_a_failure(void **state)
     assert_int_equal(offered(fixture, pump, pump_flood()), DET_ERR_LIMIT);
     assert_reported(
         fixture, DET_FAILURE_ACTION, DET_ERR_LIMIT,
-        "action make_echo in running: a limit was exceeded");
+        "action make_echo in state running: a limit was exceeded");
 }
 
 static void an_unhandled_control_event_is_a_failure(void **state)
@@ -262,7 +262,7 @@ static void an_unhandled_control_event_is_a_failure(void **state)
     assert_string_equal(pump->trace, "leave_running note_failure close_port ");
     assert_reported(
         fixture, DET_FAILURE_UNHANDLED, DET_ERR_UNHANDLED,
-        "event finish in running: the state does not accept this event");
+        "event finish in state running: the state does not accept this event");
 }
 
 static void a_refused_control_event_is_a_failure(void **state)
@@ -274,7 +274,7 @@ static void a_refused_control_event_is_a_failure(void **state)
     turn(fixture);
     assert_reported(
         fixture, DET_FAILURE_UNHANDLED, DET_ERR_REFUSED,
-        "event start in idle: a guard refused the event");
+        "event start in state idle: a guard refused the event");
 }
 
 static void an_unhandled_event_of_a_dispatch_function_is_a_failure(void **state)
@@ -289,7 +289,7 @@ static void an_unhandled_event_of_a_dispatch_function_is_a_failure(void **state)
     turn(fixture);
     assert_reported(
         fixture, DET_FAILURE_UNHANDLED, DET_ERR_UNHANDLED,
-        "event finish in running: the state does not accept this event");
+        "event finish in state running: the state does not accept this event");
 }
 
 static void invalid_dispatch_answer_is_a_failure(void **state)
@@ -333,7 +333,7 @@ static void failing_failure_action_ends_the_component(void **state)
     assert_int_equal(pump->end.state, PUMP_BROKEN);
     assert_ended(
         fixture, DET_FAILURE_ACTION, DET_ERR_IO,
-        "action close_port in broken: input or output failed; while handling this: "
+        "action close_port in state broken: input or output failed; while handling this: "
         "dispatch of running: input or output failed");
 }
 
@@ -347,7 +347,7 @@ static void unhandled_failure_event_ends_the_component(void **state)
     assert_int_equal(pump->end.state, PUMP_DONE);
     assert_ended(
         fixture, DET_FAILURE_ACTION, DET_ERR_IO,
-        "action close_port in done: input or output failed; event error in done: "
+        "action close_port in state done: input or output failed; event error in state done: "
         "the state does not accept this event");
 }
 
@@ -402,7 +402,7 @@ static void a_second_failure_after_the_first_was_handled_is_a_new_one(void **sta
     assert_int_equal(offered(fixture, pump, pump_tick()), DET_ERR_IO);
     assert_reported(
         fixture, DET_FAILURE_ACTION, DET_ERR_IO,
-        "action count_tick in running: input or output failed");
+        "action count_tick in state running: input or output failed");
     /* The end knows the last one. */
     assert_int_equal(offered(fixture, pump, pump_quit()), 0);
     assert_int_equal(pump->end.failure.source, DET_FAILURE_ACTION);

@@ -78,7 +78,8 @@ static bool leave(
     }
     r = hook ? run_hook(frame, hook, event) : 0;
     if (r < 0) {
-        det_frame_fail(frame, DET_FAILURE_HOOK, r, "hook %s in %s", hook->name, state_name(frame));
+        det_frame_fail(
+            frame, DET_FAILURE_HOOK, r, "hook %s in state %s", hook->name, state_name(frame));
         return false;
     }
     return true;
@@ -164,7 +165,7 @@ static void act(struct det_frame *frame, const struct det_transition *transition
             r = keep_produced(frame, action, place);
         if (r != 0) {
             det_frame_fail(
-                frame, DET_FAILURE_ACTION, r > 0 ? DET_ERR_INVALID : r, "action %s in %s",
+                frame, DET_FAILURE_ACTION, r > 0 ? DET_ERR_INVALID : r, "action %s in state %s",
                 action->name, state_name(frame));
             return;
         }
@@ -176,7 +177,7 @@ _Noreturn static void fail_invariant(const struct det_frame *frame)
     char text[DET_ERROR_TEXT_MAX];
 
     snprintf(
-        text, sizeof text, "the invariant of %s in %s", frame->def->machine->name,
+        text, sizeof text, "the invariant of %s in state %s", frame->def->machine->name,
         state_name(frame));
     det_assert_failed(text, __FILE__, __LINE__);
 }
@@ -260,14 +261,14 @@ static int receive(struct det_frame *frame, const void *event)
 }
 
 /* An event that the machine must accept. */
-static void give(struct det_frame *frame, const void *event)
+static void give_event(struct det_frame *frame, const void *event)
 {
     int r;
 
     r = receive(frame, event);
     if (r < 0)
         det_frame_fail(
-            frame, DET_FAILURE_UNHANDLED, r, "event %s in %s",
+            frame, DET_FAILURE_UNHANDLED, r, "event %s in state %s",
             frame->def->machine->events[det_event_kind(event)].name, state_name(frame));
 }
 
@@ -301,7 +302,7 @@ static void give_produced(struct det_frame *frame)
             frame, DET_FAILURE_ACTION, DET_ERR_LIMIT, "events that actions produce in %s",
             state_name(frame));
     else
-        give(frame, frame->event);
+        give_event(frame, frame->event);
 }
 
 /* Handles all consequences of the last event. */
@@ -344,7 +345,7 @@ static void dispatch(struct det_frame *frame)
     else if (
         r == DET_DIRECTIVE_TRANSITION &&
         det_event_kind(frame->event) < frame->def->machine->event_count)
-        give(frame, frame->event);
+        give_event(frame, frame->event);
     else
         broken_answer(frame, r < 0 ? r : DET_ERR_INVALID);
 }
@@ -363,7 +364,7 @@ static void give_timeout(struct det_frame *frame)
     component->internal.timeout_at = DET_NEVER;
     component->internal.timer_stale = true;
     write_event(frame, component->internal.timeout_event);
-    give(frame, frame->event);
+    give_event(frame, frame->event);
 }
 
 /* True if the external event that caused the last step is repeated without a row for it: a second
@@ -385,7 +386,7 @@ static void give_request(struct det_frame *frame)
         frame->executor->counts.repeats++;
         return;
     }
-    give(frame, frame->event);
+    give_event(frame, frame->event);
     if (frame->component->internal.state != from)
         frame->component->internal.request = (uint16_t)kind;
 }

@@ -274,7 +274,7 @@ static void an_invariant_that_does_not_hold_ends_the_process(void **state)
     struct fixture *fixture = *state;
 
     run_it(fixture);
-    assert_true(det_test_aborts(unsound, fixture, "the invariant of pump in running"));
+    assert_true(det_test_aborts(unsound, fixture, "the invariant of pump in state running"));
 }
 
 static void offer_to_itself(struct pump *pump)

@@ -226,7 +226,7 @@ static int start_process(
     (void)child->world->ops->process_kill(child->world, child->process, DET_PROCESS_SIGKILL);
     release_process(child);
     return det_error_set(
-        reterr, r, "cannot start \"%.64s\": its loop cannot watch it: %s", spec->argv[0],
+        reterr, r, "cannot start \"%.64s\": cannot watch its pipes or exit: %s", spec->argv[0],
         det_error_text(r));
 }
 

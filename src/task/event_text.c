@@ -79,7 +79,7 @@ static void put_number(struct writer *writer, const char *key, int64_t number)
     det_output_text(&writer->output, text);
 }
 
-static void put_count(struct writer *writer, const char *key, uint64_t count)
+static void put_count_unless_0(struct writer *writer, const char *key, uint64_t count)
 {
     char text[24];
 
@@ -147,14 +147,14 @@ static void put_text(struct det_output *output, struct det_view text)
 
 static void put_fields(struct writer *writer, const struct det_task_event *event)
 {
-    put_count(writer, "attempt", event->attempt);
+    put_count_unless_0(writer, "attempt", event->attempt);
     put_span(writer, "delay", "delay_ns", event->delay);
     put_span(writer, "timeout", "timeout_ns", event->timeout);
     put_span(writer, "duration", "duration_ns", event->duration);
-    put_count(writer, "count", event->count);
+    put_count_unless_0(writer, "count", event->count);
     if (event->has_exit_code)
         put_number(writer, "exit_code", event->exit_code);
-    put_count(writer, "signal", event->signal);
+    put_count_unless_0(writer, "signal", event->signal);
     if (event->outcome)
         put_word(writer, "outcome", det_task_outcome_label((enum det_task_outcome)event->outcome));
     if (event->rejection)
@@ -207,7 +207,7 @@ size_t det_task_event_json(const struct det_task_event *event, char *target, siz
     det_output_text(&writer.output, text);
     put_word(&writer, "at", det_format_time(event->at, text, sizeof text));
     put_word(&writer, "kind", det_task_event_label(event->kind));
-    put_count(&writer, "id", event->id);
+    put_count_unless_0(&writer, "id", event->id);
     put_json_text(&writer, "name", event->name, DET_TASK_NAME_MAX);
     put_fields(&writer, event);
     put_json_text(&writer, "reason", event->reason, DET_TASK_REASON_MAX);

@@ -6,7 +6,8 @@
 
 #include "worker/arch_parts.h"
 
-bool det_code_is_joined(const struct det_code_token *token, const char *prefix, const char *rest)
+bool det_code_is_prefix_and_rest(
+    const struct det_code_token *token, const char *prefix, const char *rest)
 {
     size_t first = strlen(prefix), second = strlen(rest);
 
@@ -137,7 +138,7 @@ static void find_role(const struct det_arch *arch, struct det_arch_function *fun
         }
     }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (det_code_is_joined(name, facts->name, others[i].rest))
+        if (det_code_is_prefix_and_rest(name, facts->name, others[i].rest))
             function->role = others[i].role;
     }
 }

@@ -126,7 +126,8 @@ void det_arch_walk(
     struct det_arch *arch, struct det_arch_function *function, det_arch_visit *visit,
     void *context);
 /* True if the token is `prefix` followed by `rest`. */
-bool det_code_is_joined(const struct det_code_token *token, const char *prefix, const char *rest);
+bool det_code_is_prefix_and_rest(
+    const struct det_code_token *token, const char *prefix, const char *rest);
 /* Argument `number`, from 0, of the call whose ( is at `open`: its first token, and in `ret_end`
  * the token after its last; equal if there is none. */
 uint32_t det_code_argument(

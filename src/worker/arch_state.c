@@ -31,7 +31,7 @@ static enum answer answer_at(
     if (!det_code_is_call(source, index))
         return ANSWER_NONE;
     for (int i = ANSWER_GOTO; i <= ANSWER_RESTART; i++) {
-        if (det_code_is_joined(&source->tokens[index], arch->facts->name, rests[i]))
+        if (det_code_is_prefix_and_rest(&source->tokens[index], arch->facts->name, rests[i]))
             return (enum answer)i;
     }
     return ANSWER_NONE;

@@ -195,7 +195,7 @@ static void check_first(struct det_worker_spec *spec)
     if (spec->facts.state_count == 0) {
         if (!spec->is_row_lost)
             det_parse_report(
-                spec->text, DET_RULE_NO_STATES, &place, "a worker has at least one state");
+                spec->text, DET_RULE_NO_STATES, &place, "a worker must have at least one state");
         return;
     }
     if (first->phase >= 0 && first->phase != DET_PHASE_STOPPED && !spec->is_row_lost)

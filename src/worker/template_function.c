@@ -205,7 +205,7 @@ static int element_at(
 
     if (index->kind != DET_DATUM_SIGNED)
         return refuse(
-            call, DET_ERR_TYPE, "the index of a list is a whole number, not %s",
+            call, DET_ERR_TYPE, "the index of a list must be a whole number; got %s",
             det_datum_kind_text(index->kind));
     if (index->as.number < 0 || index->as.number >= at->count)
         return refuse(

@@ -46,7 +46,7 @@ static void template_functions_refuse_wrong_types(void **state)
         { "{{ len .PORT }}", DET_ERR_TYPE, "a number has no length" },
         { "{{ index .LIST 3 }}", DET_ERR_RANGE, "the list has 3 elements, counted from 0" },
         { "{{ index .LIST -1 }}", DET_ERR_RANGE, "none at -1" },
-        { "{{ index .LIST \"a\" }}", DET_ERR_TYPE, "the index of a list is a whole number" },
+        { "{{ index .LIST \"a\" }}", DET_ERR_TYPE, "the index of a list must be a whole number" },
         { "{{ index .MAP 1 }}", DET_ERR_TYPE, "the key of a map is text" },
         { "{{ index .PORT 1 }}", DET_ERR_TYPE, "a number has no elements" },
         { "{{ index .MAP \"none\" \"x\" }}", DET_ERR_TYPE, "null has no elements" },

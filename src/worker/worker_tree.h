@@ -413,7 +413,8 @@ struct det_known *det_record_known(struct det_workers *workers, const char *kind
 DET_MUST_CHECK int det_unclaimed_add(struct det_workers *workers, struct det_known *known);
 /* True if it has unclaimed children. */
 bool det_unclaimed_below(const struct det_worker *worker);
-/* The worker has all its requested children, or is removed: drops the unclaimed ones. */
+/* Drops unclaimed documents below the worker. Call when all its requested children exist, or when
+ * it is removed. */
 void det_unclaimed_drop(struct det_worker *parent);
 void det_unclaimed_free(struct det_workers *workers);
 

@@ -262,6 +262,17 @@ static void refuse(struct box *box, struct det_document_save save)
     assert_int_equal(det_store_documents_save(box->store, &save, 1, NULL, NULL), DET_ERR_INVALID);
 }
 
+static void document_of_less_than_2_bytes_is_refused(void **state)
+{
+    struct box *box = *state;
+    struct det_document_save save = saving("a", DET_DOCUMENT_SPEC, "1");
+    struct det_error error = { 0 };
+
+    NEEDS_DOCUMENTS(state);
+    assert_int_equal(det_store_documents_save(box->store, &save, 1, NULL, &error), DET_ERR_INVALID);
+    assert_non_null(strstr(error.text, "the document has 1 byte; it must have 2 to 1048576"));
+}
+
 static void invalid_document_is_refused(void **state)
 {
     struct box *box = *state;
@@ -545,6 +556,7 @@ static const struct CMUnitTest documents[] = {
     CASE(the_saves_of_a_call_are_one_commit),
     CASE(saves_of_one_document_in_one_call_come_one_after_the_other),
     CASE(a_save_may_expect_a_version),
+    CASE(document_of_less_than_2_bytes_is_refused),
     CASE(invalid_document_is_refused),
     CASE(document_limits_match_the_documentation),
     CASE(a_document_is_not_too_deep_for_its_delta),

@@ -211,7 +211,7 @@ def test_migrate_renames_what_is_stored():
     fill()
     change(*NAMES)
     before = Path("orders.db").read_bytes()
-    detent("migrate", "new.fsm", *STORE, code=1, err="not possible")
+    detent("migrate", "new.fsm", *STORE, code=1, err="cannot migrate order")
     done = detent("migrate", "--dry-run", "new.fsm", *STORE, *RENAMES, err="nothing was changed")
     equal(done.stdout.splitlines(), [
         "> state waiting becomes settling: 1 stored", "> event remind becomes nag: 2 stored",

@@ -169,11 +169,11 @@ class Follower:
 def test_an_order_from_start_to_end():
     Path("order.fsm").write_text(ORDER)
     detent("start", "order.fsm", "o-1", *STORE, "--data", '{"note": "fragile"}',
-           out="o-1: pending", err="timer of expired")
+           out="o-1: pending", err="The timer of expired waits")
     detent("get", "o-1", *STORE, out=["order o-1 is pending", 'note="fragile"', "expired, in 29m"])
     detent("send", "o-1", "ping", *STORE, out="o-1: ping: stays pending")
     detent("send", "o-1", "pay", *STORE, *PAY, out="o-1: pay: pending -> charging",
-           err="effect charge_card")
+           err="Effect charge_card waits")
     detent("why", "o-1", *STORE,
            out=["order o-1 is charging", "last       pay: pending -> charging, ",
                 "takes      ping, ship, halt", "awaits     charged",
@@ -299,7 +299,7 @@ def test_failed_expect_changes_nothing():
            err="expected sequence 0, but the instance is at 1")
     detent("send", "o-1", "ping", *STORE, "--expect", "1")
     detent("send", "o-1", "ping", *STORE, "--expect", "x", code=2,
-           err="detent send: --expect is a whole number")
+           err="detent send: --expect must be a whole number")
     equal(one("get", "o-1", *STORE)["sequence"], 2)
 
 
@@ -419,8 +419,8 @@ def test_lists_are_filtered_and_paged():
     equal(ids("--older", "1ns"), ["a", "b", "c", "d"])
     detent("list", *STORE, "-n", "2", err="There are more: --after b")
     detent("list", *STORE, "--older", "1h", err="There are no such instances.")
-    detent("list", *STORE, "--limit", "0", code=2, err="list: --limit is a whole number")
-    detent("list", *STORE, "--older", "soon", code=2, err="list: --older is a time")
+    detent("list", *STORE, "--limit", "0", code=2, err="list: --limit must be a whole number")
+    detent("list", *STORE, "--older", "soon", code=2, err="list: --older must be a duration")
 
 
 def test_history_can_be_limited_at_both_ends():
@@ -593,7 +593,8 @@ def test_heads_that_cannot_be_proven_are_not_repaired():
     check("neither a snapshot nor its start" in found[1]["text"], found)
     detent("store", "repair", "o-2", *STORE, code=1, out="order o-2 cannot be repaired")
     detent("store", "repair", "o-9", *STORE, code=3, err="there is no 'o-9'")
-    detent("store", "verify", "--dry-run", *STORE, code=2, err="verify has no --dry-run")
+    detent("store", "verify", "--dry-run", *STORE, code=2,
+           err="'detent store verify' does not take --dry-run")
     damage("UPDATE timers SET instance = 77 WHERE instance = 4")
     detent("store", "repair", *STORE, code=1, out="1 timer belongs to no instance")
 
@@ -755,6 +756,19 @@ def test_why_reports_an_unserved_store():
             check(nobody not in detent("why", name, *STORE).stdout)
 
 
+def test_why_and_check_name_a_machine_that_is_listed_but_not_served():
+    unserved = "machine 'order' is listed, but 'detent up' does not serve it: add 'effects'"
+    Path("order.fsm").write_text(ORDER)
+    Path("detent.yaml").write_text("version: 1\nmachines: {order: {}}\n")
+    detent("start", "order", "o-1")
+    check("is listed" not in detent("why", "o-1").stdout)
+    detent("send", "o-1", "pay", *PAY)
+    said = " ".join(detent("why", "o-1").stdout.split())
+    check(unserved in said, said)
+    detent("check", "detent.yaml", err=f"detent.yaml:2:12: note: {unserved}")
+    detent("up", code=2, err=f"no machine to serve; {unserved}")
+
+
 def every_command():
     return (("get", "o-1"), ("list",), ("send", "o-1", "ping"), ("start", "order.fsm", "o-2"),
             ("store", "verify"), ("timers",), ("why", "o-1"), ("cancel", "o-1"))
@@ -905,7 +919,8 @@ def test_store_behind_its_mark_is_read_only_with_a_warning():
     detent("store", "verify", *STORE, code=1)
     detent("store", "backup", "copy.db", "--accept-loss", *STORE, err=[lost, "copied to copy.db"])
     detent("store", "export", "all.jsonl", "--accept-loss", *STORE, err=[lost, "1 instance"])
-    detent("store", "verify", "--accept-loss", *STORE, code=2, err="verify has no --accept-loss")
+    detent("store", "verify", "--accept-loss", *STORE, code=2,
+           err="'detent store verify' does not take --accept-loss")
     detent("send", "o-1", "ping", "--store", "sqlite:copy.db")
     # Once it is accepted for good, nothing is said any more.
     os.unlink("orders.db.mark")

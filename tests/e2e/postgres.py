@@ -113,7 +113,7 @@ def test_an_order_from_start_to_end():
     detent("start", "order.fsm", "o-1", *there, out="o-1: pending")
     Path("order.fsm").unlink()
     detent("send", "o-1", "pay", *there, *PAY, "--id", "p-1", out="pending -> charging",
-           err="effect charge_card")
+           err="Effect charge_card waits")
     detent("send", "o-1", "pay", *there, *PAY, "--id", "p-1", out="already done, as event 1")
     detent("send", "o-1", "ping", *there, "--expect", "7", code=4)
     detent("get", "o-1", *there, out=["order o-1 is charging", "cents=1999"])

@@ -219,7 +219,8 @@ def test_a_definition_that_would_strand_is_refused():
     detent("reload", code=6, err=["would strand", "'detent stop --wait', then 'detent migrate"])
     # What it says leads out: migrate says the same, and does it once nothing serves the store.
     rename = ["--rename-state", "paid=settled"]
-    detent("migrate", "order.fsm", code=1, err=["add --rename-state paid=settled", "not possible"])
+    detent("migrate", "order.fsm", code=1,
+           err=["add --rename-state paid=settled", "cannot migrate order"])
     detent("migrate", "order.fsm", *rename, code=6,
            err="needs the store for itself: run 'detent stop --wait")
     detent("reload", "--plan", code=6, err="would strand instances")

@@ -150,7 +150,7 @@ def test_help_is_for_every_command_and_topic():
           [0, 1, 2, 3, 4, 5, 6, 74, 130])
     detent("help", "chekc", code=2, err="did you mean 'check'?")
     detent("help", "ruls", code=2, err="did you mean 'rules'?")
-    detent("help", "xyzzy", code=2, err="there is no help on 'xyzzy'")
+    detent("help", "xyzzy", code=2, err="there is no help for 'xyzzy'")
 
 
 def test_unknown_commands_get_the_nearest():
@@ -158,7 +158,7 @@ def test_unknown_commands_get_the_nearest():
     detent("frobnicate", code=2, err="'detent help' lists them")
     detent("backup", "x.db", code=2, err="no command 'backup'; did you mean 'detent store backup'?")
     detent("format", "x.fsm", code=2, err="no command 'format'; did you mean 'fmt'?")
-    detent("help", "format", code=2, err="no help on 'format'; did you mean 'fmt'?")
+    detent("help", "format", code=2, err="no help for 'format'; did you mean 'fmt'?")
     detent("--json", "check", "x.fsm", code=2,
            err="options follow the command: detent check --json ...")
     detent("--color", "never", "fmt", code=2, err="follow the command: detent fmt --color ...")
@@ -166,8 +166,8 @@ def test_unknown_commands_get_the_nearest():
     detent("check", "--stict", "x", code=2, err=["did you mean --strict?", "detent help check"])
     detent("check", code=2, err="an argument is missing: detent check FILE|FOLDER...")
     detent("version", "x", code=2, err="unexpected argument 'x'")
-    detent("diagram", "x", "--format", "png", code=2, err="--format is one of")
-    detent("diagram", "x", "-f", "mermiad", code=2, err="not 'mermiad'; did you mean 'mermaid'?")
+    detent("diagram", "x", "--format", "png", code=2, err="--format must be one of")
+    detent("diagram", "x", "-f", "mermiad", code=2, err="got 'mermiad'; did you mean 'mermaid'?")
     detent("completion", "bsh", code=2, err="use bash, zsh or fish; did you mean 'bash'?")
     detent("gen", "jsn", "x", code=2,
            err="unknown output 'jsn': use c, json or promela; did you mean 'json'?")
@@ -826,7 +826,7 @@ def test_invalid_test_files_are_reported_with_their_place():
             ("machine: !!str x\n", "1:10", "tags"),
             ("a: *b\n", "1:4", "aliases"),
             (CASES.replace("send: go", "send: stoping"), "5:16", "did you mean 'stopping'?"),
-            (CASES.replace("30s}}\n      -", "30x}}\n      -"), "5:52", "expected a time such as"),
+            (CASES.replace("30s}}\n      -", "30x}}\n      -"), "5:52", "expected a duration"),
             (CASES.replace("light.fsm", "lihgt.fsm"), "1:10", "did you mean light.fsm?"),
             ("\tx: 1\n", "1:1", "the line begins with a tab; use spaces")):
         write("x.test.yaml", text)
@@ -966,18 +966,18 @@ def test_backoff_reports_invalid_policies():
     for words, text in (
             (["--first", "1m", "--max", "30s"],
              "the first delay (1m) is over the longest (30s); raise max"),
-            (["--first", "5"], "--first is a time such as 250ms"),
-            (["--first=-1s"], "--first is a time"),
-            (["--max", "0s"], "--max is a time such as 250ms, 1.5s or 1h30m, above 0"),
-            (["--max", "4000d"], "at most ten years; not '4000d'"),
-            (["--factor", "0.5"], "--factor is a number such as 2 or 1.5, at least 1; not '0.5'"),
-            (["--factor", "nan"], "not 'nan'"), (["--factor", "1."], "not '1.'"),
-            (["--factor", "1e3"], "not '1e3'"), (["--factor", ""], "not ''"),
-            (["--factor", "9" * 400], "--factor is a number"),
+            (["--first", "5"], "--first must be a duration (250ms"),
+            (["--first=-1s"], "--first must be a duration"),
+            (["--max", "0s"], "--max must be a duration (250ms, 1.5s, 1h30m), above 0"),
+            (["--max", "4000d"], "at most ten years; got '4000d'"),
+            (["--factor", "0.5"], "--factor must be a number of at least 1 (2, 1.5); got '0.5'"),
+            (["--factor", "nan"], "got 'nan'"), (["--factor", "1."], "got '1.'"),
+            (["--factor", "1e3"], "got '1e3'"), (["--factor", ""], "got ''"),
+            (["--factor", "9" * 400], "--factor must be a number"),
             (["--jitter", "ful"], "did you mean 'full'?"),
-            (["--retries", "-1"], "--retries is a whole number"),
-            (["--attempts", "0"], "--attempts is a whole number from 1"),
-            (["--seed", "x"], "--seed is a whole number"), (["x"], "unexpected argument 'x'")):
+            (["--retries", "-1"], "--retries must be a whole number"),
+            (["--attempts", "0"], "--attempts must be a whole number from 1"),
+            (["--seed", "x"], "--seed must be a whole number"), (["x"], "unexpected argument 'x'")):
         equal(detent("backoff", *words, code=2, err=text).stdout, "")
     # The longest there are, without end.
     detent("backoff", "--first", "3650d", "--max", "3650d", "--attempts", "50", out="for ever")

@@ -142,7 +142,7 @@ def test_worker_config_errors_have_their_place():
     detent("worker", "rm", "hello", code=2, err="in the spec of its parent")
     detent("worker", "rm", "x", code=3, err="there is no worker")
     detent("worker", "paint", "hello", code=2, err="put rm restart")
-    detent("worker", "rm", "hello", "--kind", "noop", code=2, err="has no --kind")
+    detent("worker", "rm", "hello", "--kind", "noop", code=2, err="does not take --kind")
     detent("workers", "--history", code=2, err="--history needs a worker")
     it.stop()
 

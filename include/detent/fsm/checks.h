@@ -25,11 +25,12 @@ enum {
 #define FSM__ONLY_INSTANCE_INSTANCE(what)
 #define FSM__ONLY_INSTANCE_COMPONENT(what) \
     _Static_assert(                        \
-        0, what " is for instances: a component (FSM_CONTEXT) has actions and a context");
+        0, what " is not permitted in a component (FSM_CONTEXT): use an action and the context");
 #define FSM__ONLY_COMPONENT(what) FSM__CAT(FSM__ONLY_COMPONENT_, FSM__MODE)(what)
 #define FSM__ONLY_COMPONENT_COMPONENT(what)
 #define FSM__ONLY_COMPONENT_INSTANCE(what) \
-    _Static_assert(0, what " belongs to a component: add #define FSM_CONTEXT with its struct");
+    _Static_assert(                        \
+        0, what " is permitted only in a component: add #define FSM_CONTEXT with its struct");
 
 #define FSM__EVENT_POINTER const struct FSM__OWN(_event) *
 
@@ -54,14 +55,14 @@ enum {
         return f(fsm__1, fsm__2, fsm__3);                                                         \
     }                                                                                             \
     static const struct det_hook_def FSM__HOOK(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
-#define FSM__F_UPDATE_INSTANCE(f)                                                          \
-    _Static_assert(                                                                        \
-        FSM__HAS_DATA, "UPDATE(" #f ") has no data: #define FSM_DATA names their record"); \
-    static void f(struct FSM__DATA *, FSM__EVENT_POINTER);                                 \
-    static void FSM__RUN(f)(void *fsm__1, const void *fsm__2)                              \
-    {                                                                                      \
-        f(fsm__1, fsm__2);                                                                 \
-    }                                                                                      \
+#define FSM__F_UPDATE_INSTANCE(f)                                                            \
+    _Static_assert(                                                                          \
+        FSM__HAS_DATA, "UPDATE(" #f ") needs #define FSM_DATA, the record of the instance"); \
+    static void f(struct FSM__DATA *, FSM__EVENT_POINTER);                                   \
+    static void FSM__RUN(f)(void *fsm__1, const void *fsm__2)                                \
+    {                                                                                        \
+        f(fsm__1, fsm__2);                                                                   \
+    }                                                                                        \
     static const struct det_update_def FSM__UPDATE(f) __attribute__((unused)) = { #f, FSM__RUN(f) };
 #define FSM__F_FILL_INSTANCE(f)                                                                  \
     static void f(const struct det_move *, const struct FSM__DATA *, struct FSM__OWN(_event) *); \
@@ -86,25 +87,26 @@ enum {
     }
 #define FSM__F_PRODUCES(x, e)         \
     typedef char FSM__PRODUCED(e)[1]; \
-    _Static_assert((int)FSM__EVENT(e) >= 0, "an effect produces events of its own machine");
+    _Static_assert((int)FSM__EVENT(e) >= 0, "an effect must produce events of its own machine");
 
 #define FSM__PICK4(_1, _2, _3, _4, n, ...)                                     n
 #define FSM__PICK12(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, n, ...) n
-/* 1 if extras follow three, or two, arguments; else 0. */
-#define FSM__BEHIND_3(...)                                                                        \
+/* For a list of at most 12 arguments: MORE if 1 to 8 extras follow its first 3 (or 2), BARE if none
+ * do, too_many_extras if more do. */
+#define FSM__EXTRAS_3(...)                                                                        \
     FSM__PICK12(                                                                                  \
         __VA_ARGS__, too_many_extras, MORE, MORE, MORE, MORE, MORE, MORE, MORE, MORE, BARE, BARE, \
         BARE, ~)
-#define FSM__BEHIND_2(...)                                                                       \
+#define FSM__EXTRAS_2(...)                                                                       \
     FSM__PICK12(                                                                                 \
         __VA_ARGS__, too_many_extras, too_many_extras, MORE, MORE, MORE, MORE, MORE, MORE, MORE, \
         MORE, BARE, BARE, ~)
 /* WITH_IF or NO_IF: whether the extras after three, or two, arguments contain a guard. */
-#define FSM__IF_3(...)                 FSM__CAT(FSM__IF_3_, FSM__BEHIND_3(__VA_ARGS__))(__VA_ARGS__)
+#define FSM__IF_3(...)                 FSM__CAT(FSM__IF_3_, FSM__EXTRAS_3(__VA_ARGS__))(__VA_ARGS__)
 #define FSM__IF_3_BARE(...)            NO_IF
 #define FSM__IF_3_too_many_extras(...) NO_IF
 #define FSM__IF_3_MORE(S, E, t, ...)   FSM__IF_AMONG(__VA_ARGS__)
-#define FSM__IF_2(...)                 FSM__CAT(FSM__IF_2_, FSM__BEHIND_2(__VA_ARGS__))(__VA_ARGS__)
+#define FSM__IF_2(...)                 FSM__CAT(FSM__IF_2_, FSM__EXTRAS_2(__VA_ARGS__))(__VA_ARGS__)
 #define FSM__IF_2_BARE(...)            NO_IF
 #define FSM__IF_2_too_many_extras(...) NO_IF
 #define FSM__IF_2_MORE(S, E, ...)      FSM__IF_AMONG(__VA_ARGS__)
@@ -127,14 +129,15 @@ enum {
         FSM__TRANSITION(s, e) =                                                   \
             (int)FSM__STATE(s) * (int)FSM__OWN(_event_count) + (int)FSM__EVENT(e) \
     };                                                                            \
-    typedef char FSM__TAKEN(e)[1];
+    typedef char FSM__ACCEPTED(e)[1];
 #define FSM__P_PAIR_WITH_IF(x, s, e) \
     FSM__P_PAIR_NO_IF(x, s, e)       \
     typedef char FSM__GUARDED(s, e)[1];
 /* An override. A static declaration after an external one, that of an ELSE, is an error; the
  * reverse order is not. This checks the order. */
-#define FSM__P_AGAIN(s, e)                                                                   \
-    _Static_assert(FSM__TRANSITION(s, e) >= 0, "an override comes after what it overrides"); \
+#define FSM__P_AGAIN(s, e)                                                                    \
+    _Static_assert(                                                                           \
+        FSM__TRANSITION(s, e) >= 0, "an OVERRIDE must come after the row that it overrides"); \
     static int FSM__ELSE_LAST(s, e) __attribute__((unused));
 #define FSM__P_AGAIN_WITH_IF(x, s, e) \
     FSM__P_AGAIN(s, e)                \
@@ -143,10 +146,14 @@ enum {
     FSM__P_AGAIN(s, e)              \
     extern char FSM__GUARDED_EVER(s, e)[2];
 /* An alternative. An override without a guard declares FSM__GUARDED_EVER differently. */
-#define FSM__P_ELSE_WITH_IF(x, s, e)                                                       \
-    _Static_assert(FSM__TRANSITION(s, e) >= 0, "an ELSE comes after the row of its pair"); \
-    _Static_assert(sizeof(FSM__GUARDED(s, e)) == 1, "the row of the pair has no IF");      \
-    extern char FSM__GUARDED_EVER(s, e)[1];                                                \
+#define FSM__P_ELSE_WITH_IF(x, s, e)                                    \
+    _Static_assert(                                                     \
+        FSM__TRANSITION(s, e) >= 0,                                     \
+        "an ELSE must come after the row of the same state and event"); \
+    _Static_assert(                                                     \
+        sizeof(FSM__GUARDED(s, e)) == 1,                                \
+        "an ELSE needs an IF on the row of the same state and event");  \
+    extern char FSM__GUARDED_EVER(s, e)[1];                             \
     extern int FSM__ELSE_LAST(s, e);
 #define FSM__P_ELSE_NO_IF(x, s, e) \
     FSM__P_ELSE_WITH_IF(x, s, e)   \
@@ -178,15 +185,15 @@ enum {
 #define FSM__A_ONCE(x, extra) _Static_assert(no_extra_is_called_##extra, "");
 #define FSM__A_IS(member)                  1, ""); \
     char member; _Static_assert(1
-#define no_extra_is_called_IF(f)        FSM__A_IS(IF_stands_once_in_a_row)
-#define no_extra_is_called_CALL(f)      FSM__A_IS(CALL_stands_once_in_a_row)
-#define no_extra_is_called_SET(f)       FSM__A_IS(SET_stands_once_in_a_row)
-#define no_extra_is_called_KEEP(...)    FSM__A_IS(KEEP_stands_once_in_a_row)
-#define no_extra_is_called_DO(...)      FSM__A_IS(DO_stands_once_in_a_row)
-#define no_extra_is_called_ARM(...)     FSM__A_IS(ARM_stands_once_in_a_row)
-#define no_extra_is_called_DISARM(...)  FSM__A_IS(DISARM_stands_once_in_a_row)
-#define no_extra_is_called_WITHIN(...)  FSM__A_IS(WITHIN_stands_once_in_a_row)
-#define no_extra_is_called_REASON(text) FSM__A_IS(REASON_stands_once_in_a_row)
+#define no_extra_is_called_IF(f)        FSM__A_IS(row_has_at_most_one_IF)
+#define no_extra_is_called_CALL(f)      FSM__A_IS(row_has_at_most_one_CALL)
+#define no_extra_is_called_SET(f)       FSM__A_IS(row_has_at_most_one_SET)
+#define no_extra_is_called_KEEP(...)    FSM__A_IS(row_has_at_most_one_KEEP)
+#define no_extra_is_called_DO(...)      FSM__A_IS(row_has_at_most_one_DO)
+#define no_extra_is_called_ARM(...)     FSM__A_IS(row_has_at_most_one_ARM)
+#define no_extra_is_called_DISARM(...)  FSM__A_IS(row_has_at_most_one_DISARM)
+#define no_extra_is_called_WITHIN(...)  FSM__A_IS(row_has_at_most_one_WITHIN)
+#define no_extra_is_called_REASON(text) FSM__A_IS(row_has_at_most_one_REASON)
 
 /* Checks the extras of a row: each kind once, REASON only with a stop, WITHIN only where a state is
  * entered. FSM__A_<extra> expands to the check of an extra, with the kind of row and the target;
@@ -194,60 +201,62 @@ enum {
 #define FSM__A_EXTRAS(row, t, ...)                                                           \
     _Static_assert(sizeof(struct { FSM__EACH_EXTRA(FSM__A_ONCE, ~, __VA_ARGS__) }) > 0, ""); \
     FSM__EACH_EXTRA(FSM__A_##row, t, __VA_ARGS__)
-#define FSM__A_GOTO(t, extra)          FSM__A_ASK(GOTO, t, FSM__A_##extra)
-#define FSM__A_HOLD(t, extra)          FSM__A_ASK(HOLD, t, FSM__A_##extra)
-#define FSM__A_HALT(t, extra)          FSM__A_ASK(HALT, t, FSM__A_##extra)
-#define FSM__A_ASK(...)                FSM__A_ASK_(__VA_ARGS__)
-#define FSM__A_ASK_(row, t, what, ...) FSM__A_ASK_##what(row, t, __VA_ARGS__)
-#define FSM__A_IF(f)                   NOTHING, ~
-#define FSM__A_CALL(f)                 NOTHING, ~
-#define FSM__A_SET(f)                  INSTANCE, "SET"
-#define FSM__A_KEEP(...)               INSTANCE, "KEEP"
-#define FSM__A_ARM(...)                INSTANCE, "ARM"
-#define FSM__A_DISARM(...)             INSTANCE, "DISARM"
-#define FSM__A_DO(...)                 NOTHING, ~
-#define FSM__A_REASON(text)            REASON, text
-#define FSM__A_WITHIN(...)             WITHIN, __VA_ARGS__, ~
-#define FSM__A_ASK_NOTHING(row, t, ...)
-#define FSM__A_ASK_INSTANCE(row, t, extra) FSM__ONLY_INSTANCE(extra)
-#define FSM__A_ASK_REASON(row, t, text)    FSM__A_REASON_##row(text)
+#define FSM__A_GOTO(t, extra)            FSM__A_CHECK(GOTO, t, FSM__A_##extra)
+#define FSM__A_HOLD(t, extra)            FSM__A_CHECK(HOLD, t, FSM__A_##extra)
+#define FSM__A_HALT(t, extra)            FSM__A_CHECK(HALT, t, FSM__A_##extra)
+#define FSM__A_CHECK(...)                FSM__A_CHECK_(__VA_ARGS__)
+#define FSM__A_CHECK_(row, t, what, ...) FSM__A_CHECK_##what(row, t, __VA_ARGS__)
+#define FSM__A_IF(f)                     NOTHING, ~
+#define FSM__A_CALL(f)                   NOTHING, ~
+#define FSM__A_SET(f)                    INSTANCE, "SET"
+#define FSM__A_KEEP(...)                 INSTANCE, "KEEP"
+#define FSM__A_ARM(...)                  INSTANCE, "ARM"
+#define FSM__A_DISARM(...)               INSTANCE, "DISARM"
+#define FSM__A_DO(...)                   NOTHING, ~
+#define FSM__A_REASON(text)              REASON, text
+#define FSM__A_WITHIN(...)               WITHIN, __VA_ARGS__, ~
+#define FSM__A_CHECK_NOTHING(row, t, ...)
+#define FSM__A_CHECK_INSTANCE(row, t, extra) FSM__ONLY_INSTANCE(extra)
+#define FSM__A_CHECK_REASON(row, t, text)    FSM__A_REASON_##row(text)
 #define FSM__A_REASON_HALT(text) \
-    _Static_assert(sizeof(text) <= DET_REASON_MAX + 1, "a reason has at most 255 bytes");
-#define FSM__A_REASON_HOLD(text)       _Static_assert(0, "REASON belongs to STOP");
-#define FSM__A_REASON_GOTO(text)       _Static_assert(0, "REASON belongs to STOP");
-#define FSM__A_ASK_WITHIN(row, t, ...) FSM__A_WITHIN_##row(t, __VA_ARGS__)
-#define FSM__A_WITHIN_HOLD(...)        _Static_assert(0, "WITHIN belongs to ON, OVERRIDE and ELSE");
-#define FSM__A_WITHIN_HALT(...)        _Static_assert(0, "WITHIN belongs to ON, OVERRIDE and ELSE");
+    _Static_assert(sizeof(text) <= DET_REASON_MAX + 1, "a reason must have at most 255 bytes");
+#define FSM__A_REASON_HOLD(text) FSM__A_REASON_GOTO(text)
+#define FSM__A_REASON_GOTO(text) \
+    _Static_assert(0, "REASON is permitted only on STOP, OVERRIDE_STOP and ELSE_STOP");
+#define FSM__A_CHECK_WITHIN(row, t, ...) FSM__A_WITHIN_##row(t, __VA_ARGS__)
+#define FSM__A_WITHIN_HOLD(...)          FSM__A_WITHIN_HALT(__VA_ARGS__)
+#define FSM__A_WITHIN_HALT(...) \
+    _Static_assert(0, "WITHIN is permitted only on ON, OVERRIDE and ELSE");
 #define FSM__A_WITHIN_GOTO(t, duration, timeout_event, ...) \
     REC__CHECK_DURATION(duration)                           \
     typedef char FSM__PRODUCED(timeout_event)[1];           \
     _Static_assert(                                         \
         FSM__TRANSITION(t, timeout_event) >= 0,             \
-        "a timeout is answered in the state where it fires");
-#define FSM__A_ON(...) FSM__CAT(FSM__A_ON_, FSM__BEHIND_3(__VA_ARGS__))(__VA_ARGS__)
+        "the target state must accept the timeout event of WITHIN");
+#define FSM__A_ON(...) FSM__CAT(FSM__A_ON_, FSM__EXTRAS_3(__VA_ARGS__))(__VA_ARGS__)
 #define FSM__A_ON_BARE(...)
 #define FSM__A_ON_MORE(S, E, t, ...) FSM__A_EXTRAS(GOTO, t, __VA_ARGS__)
-#define FSM__A_STAY(...)             FSM__CAT(FSM__A_STAY_, FSM__BEHIND_2(__VA_ARGS__))(__VA_ARGS__)
+#define FSM__A_STAY(...)             FSM__CAT(FSM__A_STAY_, FSM__EXTRAS_2(__VA_ARGS__))(__VA_ARGS__)
 #define FSM__A_STAY_BARE(...)
 #define FSM__A_STAY_MORE(S, E, ...) FSM__A_EXTRAS(HOLD, ~, __VA_ARGS__)
-#define FSM__A_STOP(...)            FSM__CAT(FSM__A_STOP_, FSM__BEHIND_2(__VA_ARGS__))(__VA_ARGS__)
+#define FSM__A_STOP(...)            FSM__CAT(FSM__A_STOP_, FSM__EXTRAS_2(__VA_ARGS__))(__VA_ARGS__)
 #define FSM__A_STOP_BARE(...)
 #define FSM__A_STOP_MORE(S, E, ...) FSM__A_EXTRAS(HALT, ~, __VA_ARGS__)
 
-/* Policies: a component cannot keep deferred events. */
+/* Policies: a component cannot store deferred events. */
 #define FSM__A_POLICY(policy) FSM__CAT(FSM__A_POLICY_, FSM__MODE)(policy)
 #define FSM__A_POLICY_INSTANCE(policy)
 #define FSM__A_POLICY_COMPONENT(policy)                           \
     _Static_assert(                                               \
         FSM__CAT(DET_UNHANDLED_, policy) <= DET_UNHANDLED_IGNORE, \
-        "a component cannot keep an event for later: its policies are ERROR and IGNORE");
+        "a component must use the policy ERROR or IGNORE: it cannot store deferred events");
 
 /* Pass 4. */
 #define FSM__G_STATE(...) FSM__G_STATE_(__VA_ARGS__, NORMAL, NORMAL, ~)
 #define FSM__G_STATE_(s, wire, flag, health, ...)                                             \
     _Static_assert(                                                                           \
         (int)FSM_STATE_IS_##flag < (int)DET_STATE_GOOD || !(int)FSM_STATE_HEALTH_IS_##health, \
-        "INITIAL or FINAL comes before the health of a state");                               \
+        "INITIAL or FINAL must precede the health of a state");                               \
     FSM__G_WIRE(FSM__STATE_WIRE, wire)                                                        \
     FSM__G_STATE_##flag(s) FSM__CAT(FSM__C_STATE_, FSM__MODE)(s, flag)
 /* A name on disk must be unique and not a C keyword. */
@@ -256,7 +265,7 @@ enum {
     _Static_assert(sizeof(struct { char wire; }) == 1, "");
 #define FSM__G_STATE_INITIAL(s) enum { FSM__ONE_INITIAL = FSM__STATE(s) };
 #define FSM__G_STATE_NORMAL(s) \
-    _Static_assert(sizeof(FSM__ENTERED(s)) == 1, "no transition enters this state");
+    _Static_assert(sizeof(FSM__ENTERED(s)) == 1, "a transition must enter this state");
 #define FSM__G_STATE_FINAL(s)   FSM__G_STATE_NORMAL(s)
 #define FSM__G_STATE_GOOD(s)    FSM__G_STATE_NORMAL(s)
 #define FSM__G_STATE_WARNING(s) FSM__G_STATE_NORMAL(s)
@@ -264,12 +273,13 @@ enum {
 #define FSM__G_STATE_NEUTRAL(s) FSM__G_STATE_NORMAL(s)
 #define FSM__G_EVENT(e, wire, ...)     \
     FSM__G_WIRE(FSM__EVENT_WIRE, wire) \
-    _Static_assert(sizeof(FSM__TAKEN(e)) == 1, "no transition accepts this event");
+    _Static_assert(sizeof(FSM__ACCEPTED(e)) == 1, "a transition must accept this event");
 #define FSM__G_INTERNAL(e, ...)     \
     FSM__G_EVENT(e, __VA_ARGS__, ~) \
     FSM__CAT(FSM__G_INTERNAL_, FSM__MODE)(e)
 #define FSM__G_INTERNAL_INSTANCE(e) \
-    _Static_assert(sizeof(FSM__PRODUCED(e)) == 1, "nothing produces this internal event");
+    _Static_assert(                 \
+        sizeof(FSM__PRODUCED(e)) == 1, "an effect or timeout must produce this internal event");
 /* A dispatch function may produce any event. */
 #define FSM__G_INTERNAL_COMPONENT(e)
 

@@ -46,12 +46,12 @@
     FSM__STATES(FSM__C_DISPATCH_ONE, DET_DISPATCH_##mode, S) \
     _Static_assert(                                          \
         (int)DET_DISPATCH_##mode == (int)DET_DISPATCH_BLOCK, \
-        "DISPATCH with POLL or IGNORE names the function of its state");
+        "DISPATCH with POLL or IGNORE needs a function");
 #define FSM__C_DISPATCH_3(S, mode, f)                              \
     FSM__STATES(FSM__C_DISPATCH_ONE, DET_DISPATCH_##mode, S)       \
     _Static_assert(                                                \
         (int)DET_DISPATCH_##mode != (int)DET_DISPATCH_BLOCK,       \
-        "DISPATCH with BLOCK only waits: it has no function");     \
+        "DISPATCH with BLOCK takes no function");                  \
     static int f(FSM__CONTEXT_POINTER, struct FSM__OWN(_event) *); \
     FSM__STATES(FSM__C_DISPATCH_RUN, f, S)
 #define FSM__C_DISPATCH_ONE(mode, s)                               \
@@ -67,7 +67,7 @@
     enum { FSM__ONE_CLOSED(s) = FSM__TRANSITION(s, e) };       \
     _Static_assert(                                            \
         (int)FSM__ONE_DISPATCH(s) != (int)DET_DISPATCH_IGNORE, \
-        "CLOSED belongs to a state that receives events from outside: BLOCK or POLL");
+        "CLOSED needs a state with DISPATCH BLOCK or POLL");
 #define FSM__C_FAILURE(e) enum { FSM__ONE_FAILURE = (int)FSM__EVENT(e) };
 #define FSM__C_COMPLETION(f)                                                             \
     static int f(FSM__CONTEXT_POINTER, const struct det_component_end *);                \
@@ -86,20 +86,21 @@
  * is counted, since no pass sees a state and the failure event in one row. */
 #define FSM__C_STATE_INSTANCE(s, flag)
 #define FSM__C_STATE_COMPONENT(s, flag) FSM__C_STATE_##flag(s)
-#define FSM__C_STATE_NORMAL(s)  \
-    enum { FSM__LIVES(s) = 1 }; \
-    _Static_assert((int)FSM__ONE_DISPATCH(s) >= 0, "this state has no DISPATCH");
+#define FSM__C_STATE_NORMAL(s)                \
+    enum { FSM__MUST_ACCEPT_FAILURE(s) = 1 }; \
+    _Static_assert(                           \
+        (int)FSM__ONE_DISPATCH(s) >= 0, "every state that is not FINAL must have a DISPATCH");
 #define FSM__C_STATE_INITIAL(s) FSM__C_STATE_NORMAL(s)
 #define FSM__C_STATE_GOOD(s)    FSM__C_STATE_NORMAL(s)
 #define FSM__C_STATE_WARNING(s) FSM__C_STATE_NORMAL(s)
 #define FSM__C_STATE_BAD(s)     FSM__C_STATE_NORMAL(s)
 #define FSM__C_STATE_NEUTRAL(s) FSM__C_STATE_NORMAL(s)
-#define FSM__C_STATE_FINAL(s)   \
-    enum { FSM__LIVES(s) = 0 }; \
+#define FSM__C_STATE_FINAL(s)                 \
+    enum { FSM__MUST_ACCEPT_FAILURE(s) = 0 }; \
     enum { FSM__NO_DISPATCH(s) };
-#define FSM__C_LIVES(s, ...) +(int)FSM__LIVES(s)
+#define FSM__C_MUST_ACCEPT_FAILURE(s, ...) +(int)FSM__MUST_ACCEPT_FAILURE(s)
 #define FSM__C_FAILS(x, s, e) \
-    +((int)FSM__EVENT(e) == (int)FSM__ONE_FAILURE ? (int)FSM__LIVES(s) : 0)
+    +((int)FSM__EVENT(e) == (int)FSM__ONE_FAILURE ? (int)FSM__MUST_ACCEPT_FAILURE(s) : 0)
 
 /* Pass 5. */
 #define FSM__C_TABLE(...) \

@@ -6,16 +6,16 @@
 _Static_assert(
     __builtin_types_compatible_p(
         __typeof__(((struct FSM_CONTEXT *)0)->component), struct det_component),
-    "the context has a member `struct det_component component`");
+    "the context must have a member `struct det_component component`");
 _Static_assert(
     sizeof(struct FSM__OWN(_event)) <= DET_COMPONENT_EVENT_MAX,
-    "an event of a component has at most DET_COMPONENT_EVENT_MAX bytes");
+    "an event of a component must have at most DET_COMPONENT_EVENT_MAX bytes");
 
 /* Every state that is not final accepts the failure event. */
-_Static_assert((int)FSM__ONE_FAILURE >= 0, "a component has one FAILURE row");
+_Static_assert((int)FSM__ONE_FAILURE >= 0, "a component must have one FAILURE row");
 #include <detent/fsm/rows_off.h>
 #undef STATE
-#define STATE(...) FSM__C_LIVES(__VA_ARGS__)
+#define STATE(...) FSM__C_MUST_ACCEPT_FAILURE(__VA_ARGS__)
 enum {
     FSM__OWN(__living_states) = 0
 #include FSM_SPEC
@@ -37,7 +37,7 @@ enum {
 #undef FSM__C_STAYS
 _Static_assert(
     (int)FSM__OWN(__failing_states) == (int)FSM__OWN(__living_states),
-    "every state that is not FINAL accepts the FAILURE event");
+    "every state that is not FINAL must accept the FAILURE event");
 
 #pragma GCC diagnostic push
 #ifdef __clang__
@@ -74,7 +74,7 @@ FSM__DEFINED const struct det_component_def FSM__OWN(_component) = {
 _Static_assert(
     __builtin_types_compatible_p(
         __typeof__(((struct FSM_CONTEXT *)0)->handler), const struct FSM_HANDLER *),
-    "the context has a member `handler`: a pointer to a const struct of FSM_HANDLER");
+    "the context must have a member `handler`: a pointer to a const struct of FSM_HANDLER");
 
 int FSM__OWN(_supervise)(
     struct det_executor *executor, struct FSM_CONTEXT *context, const struct FSM_HANDLER *handler,

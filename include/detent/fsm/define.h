@@ -32,13 +32,13 @@
 
 _Static_assert(
     FSM__OWN(_state_count) > 0 && FSM__OWN(_event_count) > 0,
-    "a machine has at least one state and one event");
+    "a machine must have at least one state and one event");
 _Static_assert(
     FSM__OWN(_state_count) <= DET_STATES_MAX && FSM__OWN(_event_count) <= DET_EVENTS_MAX,
-    "too many states or events");
+    "a machine must have at most DET_STATES_MAX states and DET_EVENTS_MAX events");
 _Static_assert(
     FSM__OWN(_state_count) * FSM__OWN(_event_count) <= DET_CELLS_MAX,
-    "too many states times events: use fewer of them, or several machines");
+    "states times events must be at most DET_CELLS_MAX: use fewer, or several machines");
 
 /* Pass 1: functions. */
 #include <detent/fsm/rows_off.h>
@@ -198,7 +198,7 @@ FSM__A_POLICY(FSM_UNHANDLED)
 #define EVENT(...)    FSM__G_EVENT(__VA_ARGS__, ~)
 #define INTERNAL(...) FSM__G_INTERNAL(__VA_ARGS__)
 #include FSM_SPEC
-_Static_assert((int)FSM__ONE_INITIAL >= 0, "exactly one state is INITIAL");
+_Static_assert((int)FSM__ONE_INITIAL >= 0, "exactly one state must be INITIAL");
 
 /* Pass 5: tables. Each has one extra row, so that none is empty. */
 #include <detent/fsm/rows_off.h>

@@ -18,10 +18,10 @@
 #error "the spec has no #define FSM_PREFIX"
 #endif
 #if defined(FSM_CONTEXT) && defined(FSM_DATA)
-#error "a component (FSM_CONTEXT) keeps what it needs in its context: it has no FSM_DATA"
+#error "FSM_DATA is not permitted in a component: it keeps what it needs in its context"
 #endif
 #if defined(FSM_HANDLER) && !defined(FSM_CONTEXT)
-#error "FSM_HANDLER belongs to a component: add #define FSM_CONTEXT"
+#error "FSM_HANDLER is permitted only in a component: add #define FSM_CONTEXT"
 #endif
 
 /* Linkage of the machine: external, or with FSM_LOCAL internal to the .c file with both
@@ -57,7 +57,7 @@
 #define FSM__ONE_ELSE(s, e)     FSM__CAT(s##_on_##e##_has_one_ELSE_without_IF_in_, FSM_NAME)
 #define FSM__ELSE_LAST(s, e)    FSM__CAT(ELSE_comes_after_OVERRIDE_of_##s##_on_##e##_in_, FSM_NAME)
 #define FSM__ENTERED(s)         FSM__CAT(s##_is_entered_by_a_transition_of_, FSM_NAME)
-#define FSM__TAKEN(e)           FSM__CAT(e##_is_taken_by_a_transition_of_, FSM_NAME)
+#define FSM__ACCEPTED(e)        FSM__CAT(e##_is_accepted_by_a_transition_of_, FSM_NAME)
 #define FSM__PRODUCED(e)        FSM__CAT(e##_is_produced_by_an_effect_or_timeout_of_, FSM_NAME)
 #define FSM__ONE_INITIAL        FSM__CAT(FSM_NAME, _has_one_initial_state)
 #define FSM__ONE_TIMEOUT(s)     FSM__CAT(s##_has_one_timeout_in_, FSM_NAME)
@@ -72,15 +72,15 @@
 #define FSM__TIMER(t)           FSM__CAT(t##_is_a_timer_of_, FSM_NAME)
 #define FSM__GROUP(g)           FSM__CAT(g##_is_a_group_of_, FSM_NAME)
 #define FSM__EVENT_GROUP(g)     FSM__CAT(g##_is_an_event_group_of_, FSM_NAME)
-#define FSM__RUN(f)             FSM__CAT(f##_runs_in_, FSM_NAME)
+#define FSM__RUN(f)             FSM__CAT(call_##f##_of_, FSM_NAME)
 /* Sentences about a component. */
-#define FSM__ONE_DISPATCH(s) FSM__CAT(s##_has_one_DISPATCH_in_, FSM_NAME)
-#define FSM__NO_DISPATCH(s)  FSM__CAT(s##_is_FINAL_and_has_no_DISPATCH_in_, FSM_NAME)
-#define FSM__LIVES(s)        FSM__CAT(s##_lives_in_, FSM_NAME)
-#define FSM__ONE_CLOSED(s)   FSM__CAT(s##_has_one_CLOSED_in_, FSM_NAME)
-#define FSM__ONE_FAILURE     FSM__CAT(FSM_NAME, _has_one_FAILURE)
-#define FSM__ONE_COMPLETION  FSM__CAT(FSM_NAME, _has_one_COMPLETION)
-#define FSM__ONE_INVARIANT   FSM__CAT(FSM_NAME, _has_one_INVARIANT)
+#define FSM__ONE_DISPATCH(s)        FSM__CAT(s##_has_one_DISPATCH_in_, FSM_NAME)
+#define FSM__NO_DISPATCH(s)         FSM__CAT(s##_is_FINAL_and_has_no_DISPATCH_in_, FSM_NAME)
+#define FSM__MUST_ACCEPT_FAILURE(s) FSM__CAT(s##_must_accept_FAILURE_in_, FSM_NAME)
+#define FSM__ONE_CLOSED(s)          FSM__CAT(s##_has_one_CLOSED_in_, FSM_NAME)
+#define FSM__ONE_FAILURE            FSM__CAT(FSM_NAME, _has_one_FAILURE)
+#define FSM__ONE_COMPLETION         FSM__CAT(FSM_NAME, _has_one_COMPLETION)
+#define FSM__ONE_INVARIANT          FSM__CAT(FSM_NAME, _has_one_INVARIANT)
 
 #endif
 

@@ -80,7 +80,7 @@
 #define FSM__T_CELL(x, s, e)   [FSM__T_AT(s, e)] = FSM__T_WAY(s, e, FSM__UNLIST x),
 #define FSM__T_CHOICE(x, s, e) { FSM__STATE(s), FSM__EVENT(e), FSM__T_WAY(s, e, FSM__UNLIST x) },
 #define FSM__T_WAY(...)        FSM__T_WAY_(__VA_ARGS__)
-#define FSM__T_WAY_(s, e, ...) FSM__CAT(FSM__T_WAY_, FSM__BEHIND_2(__VA_ARGS__))(s, e, __VA_ARGS__)
+#define FSM__T_WAY_(s, e, ...) FSM__CAT(FSM__T_WAY_, FSM__EXTRAS_2(__VA_ARGS__))(s, e, __VA_ARGS__)
 #define FSM__T_WAY_BARE(s, e, what, t)                 \
     {                                                  \
         .outcome = what, .to = FSM__T_TO_##what(s, t), \
@@ -93,7 +93,7 @@
     }
 /* A row without a target, with or without extras: (S, E) or (S, E, extras...). */
 #define FSM__T_HOLD(F, what, ...) \
-    FSM__CAT(FSM__T_HOLD_, FSM__BEHIND_2(__VA_ARGS__))(F, what, __VA_ARGS__)
+    FSM__CAT(FSM__T_HOLD_, FSM__EXTRAS_2(__VA_ARGS__))(F, what, __VA_ARGS__)
 #define FSM__T_HOLD_BARE(F, what, S, E)      FSM__PAIRS(F, (what, ~), S, E)
 #define FSM__T_HOLD_MORE(F, what, S, E, ...) FSM__PAIRS(F, (what, ~, __VA_ARGS__), S, E)
 #define FSM__T_AT(s, e)                      FSM__T_FIRST(s) + (size_t)FSM__EVENT(e)
@@ -135,7 +135,7 @@
               char unused;                                                                     \
               _Static_assert(                                                                  \
                   FSM__T_SAME(((FSM__LAYOUT *)0)->e.field, ((struct FSM__DATA *)0)->field),    \
-                  "KEEP takes a field that the payload and the data have with the same type"); \
+                  "KEEP needs a field that the payload and the data have with the same type"); \
           }),                                                                                  \
       true },
 /* bytes(n) is an unnamed struct, so two of them are compatible only in size. */

@@ -31,19 +31,19 @@
 #define REC__FIFTH(...)                         REC__FIFTH_(__VA_ARGS__)
 #define REC__FIFTH_(_1, _2, _3, _4, fifth, ...) fifth
 
-#define REC__CHECK_DURATION(d)                                                        \
-    _Static_assert(                                                                   \
-        __builtin_strcmp(REC__STRING(REC__IS_DURATION(d)), "1") == 0,                 \
-        "a duration is one number with its unit, such as SECONDS(90) or MINUTES(2)"); \
+#define REC__CHECK_DURATION(d)                                                             \
+    _Static_assert(                                                                        \
+        __builtin_strcmp(REC__STRING(REC__IS_DURATION(d)), "1") == 0,                      \
+        "a duration must be one number with its unit, such as SECONDS(90) or MINUTES(2)"); \
     REC__CAT(REC__CHECK_DURATION_, REC__IS_DURATION(d))(d)
 #define REC__CHECK_DURATION_0(d)
 #define REC__CHECK_DURATION_1(d) REC__CHECK_TRIPLE d
-#define REC__CHECK_TRIPLE(n, text, unit)                                                    \
-    _Static_assert(                                                                         \
-        REC__IS_DIGITS(text), "the number of a duration is made of digits only: write the " \
-                              "result, or use a smaller unit");                             \
-    _Static_assert(                                                                         \
-        (n) > 0 && (n) <= DET_DELAY_MAX / (unit), "a duration is more than 0 and "          \
+#define REC__CHECK_TRIPLE(n, text, unit)                                                 \
+    _Static_assert(                                                                      \
+        REC__IS_DIGITS(text), "the number of a duration must be digits only: write the " \
+                              "computed value (120, not 2*60), or use a smaller unit");  \
+    _Static_assert(                                                                      \
+        (n) > 0 && (n) <= DET_DELAY_MAX / (unit), "a duration must be more than 0 and "  \
                                                   "at most ten years");
 
 #define REC__NANOSECONDS(d)                REC__CAT(REC__NANOSECONDS_, REC__IS_DURATION(d))(d)

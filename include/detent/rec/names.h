@@ -42,7 +42,7 @@
 #define REC__CHECK_FIRST(names, pasted, expanded)             \
     _Static_assert(                                           \
         REC__IS_NAME(REC__FIRST pasted, REC__FIRST expanded), \
-        "in '" names "' the first name" REC__SENTENCE);
+        "the first name in '" names "'" REC__SENTENCE);
 /* The name of a function must not be that of a function-like macro either. */
 #define REC__CHECK_FUNCTION(name, pasted, function)                                   \
     REC__CHECK_NAME(name, pasted, function)                                           \
@@ -51,6 +51,6 @@
         name " is a macro or a row and cannot be the name of a function: choose another name");
 /* The first of two lists, which names a function. */
 #define REC__CHECK_FIRST_FUNCTION(names, pasted, expanded) \
-    REC__CHECK_FUNCTION("in '" names "' the first name", REC__FIRST pasted, REC__FIRST expanded)
+    REC__CHECK_FUNCTION("the first name in '" names "'", REC__FIRST pasted, REC__FIRST expanded)
 
 #endif

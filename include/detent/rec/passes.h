@@ -70,9 +70,9 @@
     _Bool has_##field;                             \
     REC__S_FIELD(field, type, a, b, c, ~)
 #define ARRAY(...) REC__S_ARRAY(__VA_ARGS__, NO, NO, NO, ~)
-#define REC__S_ARRAY(field, type, max, a, b, c, ...)                         \
-    uint32_t field##_count;                                                  \
-    _Static_assert((max) > 0, "an array needs room for at least 1 element"); \
+#define REC__S_ARRAY(field, type, max, a, b, c, ...)                             \
+    uint32_t field##_count;                                                      \
+    _Static_assert((max) > 0, "an array must have room for at least 1 element"); \
     REC__S_FIELD(field[REC__AT_LEAST_1(max)], type, a, b, c, ~)
 #define ENUM(name)          enum { name##_count = 0
 #define VALUE(c_name, wire) +1
@@ -99,15 +99,17 @@
  * or an enum of them. */
 #include <detent/rec/rows_none.h>
 #define RECORD(...) REC__T_RECORD(__VA_ARGS__, 1, ~)
-#define REC__T_RECORD(record, v, ...)                                                        \
-    static inline const struct det_record *record##_record(void)                             \
-    {                                                                                        \
-        typedef struct record rec__struct;                                                   \
-        enum { rec__version = (v) };                                                         \
-        static const char rec__name[] = #record;                                             \
-        _Static_assert((v) > 0, "the version of a record counts from 1");                    \
-        _Static_assert(sizeof(rec__struct) > 0, "a record needs at least one field");        \
-        _Static_assert(sizeof(rec__struct) <= DET_RECORD_SIZE_MAX, "a record is too large"); \
+#define REC__T_RECORD(record, v, ...)                                                     \
+    static inline const struct det_record *record##_record(void)                          \
+    {                                                                                     \
+        typedef struct record rec__struct;                                                \
+        enum { rec__version = (v) };                                                      \
+        static const char rec__name[] = #record;                                          \
+        _Static_assert((v) > 0, "the version of a record must be at least 1");            \
+        _Static_assert(sizeof(rec__struct) > 0, "a record must have at least one field"); \
+        _Static_assert(                                                                   \
+            sizeof(rec__struct) <= DET_RECORD_SIZE_MAX,                                   \
+            "a record must have at most DET_RECORD_SIZE_MAX bytes");                      \
         static const struct det_field rec__rows[] = {
 #define FIELD(...) REC__T_FIELD(__VA_ARGS__, NO, NO, NO, ~)
 #define REC__T_FIELD(field, type, a, b, ...) \

@@ -81,11 +81,12 @@
 #define REC__FLAG_IS_NO(flag) (REC__FLAG(flag) == 0)
 
 /* The checks of one row, as a member of its struct. */
-#define REC__CHECK(type, a, b, c)                                                              \
-    _Static_assert(REC__SIZED_##type, "a str or bytes needs room for at least 1 byte");        \
-    _Static_assert(!REC__SINCE_IS_0(a) && !REC__SINCE_IS_0(b), "SINCE counts from version 1"); \
-    _Static_assert(!REC__SAME_FLAG(a, b), "a field has a flag twice");                         \
-    _Static_assert(REC__FLAG_IS_NO(c), "a field has at most two flags");
+#define REC__CHECK(type, a, b, c)                                                               \
+    _Static_assert(REC__SIZED_##type, "a str or bytes must have room for at least 1 byte");     \
+    _Static_assert(                                                                             \
+        !REC__SINCE_IS_0(a) && !REC__SINCE_IS_0(b), "the version of SINCE must be at least 1"); \
+    _Static_assert(!REC__SAME_FLAG(a, b), "a field must not have a flag twice");                \
+    _Static_assert(REC__FLAG_IS_NO(c), "a field must have at most two flags");
 
 /* 0 if the condition holds; otherwise the compiler prints the sentence. */
 #define REC__REFUSE_UNLESS(condition, sentence) \

@@ -26,9 +26,11 @@
 
 #include <detent/worker/pre.h>
 
-_Static_assert(W__OWN(_state_count) > 0, "a worker has at least one state");
-_Static_assert(W__OWN(_state_count) <= DET_WORKER_STATES_MAX, "a worker has at most 64 states");
-_Static_assert((int)W__OWN(_action_count) <= DET_WORKER_ACTIONS_MAX, "at most 64 actions");
+_Static_assert(W__OWN(_state_count) > 0, "a worker must have at least one state");
+_Static_assert(
+    W__OWN(_state_count) <= DET_WORKER_STATES_MAX, "a worker must have at most 64 states");
+_Static_assert(
+    (int)W__OWN(_action_count) <= DET_WORKER_ACTIONS_MAX, "a worker must have at most 64 actions");
 
 /* Each name once; each STOP where it belongs. */
 #ifndef DETENT_WORKER_DEFINE_H
@@ -76,7 +78,7 @@ _Static_assert(
     true
 #include WORKER_SPEC
     ,
-    "the first state is the initial one, and of the phase STOPPED");
+    "the first state is the initial one and must be of the phase STOPPED");
 #undef W__FIRST
 
 /* A STOP leads to a STOPPING or STOPPED state. */

@@ -57,7 +57,7 @@ static int begin_file(struct det_sim *sim, enum operation operation, const struc
     return file->power_cuts == sim->disk.power_cuts ? 0 : DET_ERR_IO;
 }
 
-static bool fault_happens(struct det_sim *sim, uint32_t millionths)
+static bool draw_fault(struct det_sim *sim, uint32_t millionths)
 {
     if (!det_chance_happens(&sim->disk.chance, millionths))
         return false;
@@ -156,7 +156,7 @@ int64_t det_sim_file_read(
         return r;
     if (offset > INT64_MAX || size > INT64_MAX - offset)
         return DET_ERR_INVALID;
-    if (!(file->flags & DET_FILE_READ) || fault_happens(sim, sim->disk.faults.read_error))
+    if (!(file->flags & DET_FILE_READ) || draw_fault(sim, sim->disk.faults.read_error))
         return DET_ERR_IO;
     if (offset >= node->current_size)
         return 0;
@@ -193,9 +193,9 @@ int det_sim_file_write(
     if (!size)
         return 0;
     trace_operation(sim, OPERATION_WRITE, det_hash64(data, size, offset));
-    if (fault_happens(sim, sim->disk.faults.no_space))
+    if (draw_fault(sim, sim->disk.faults.no_space))
         return DET_ERR_NO_SPACE;
-    if (fault_happens(sim, sim->disk.faults.write_error))
+    if (draw_fault(sim, sim->disk.faults.write_error))
         return write_part(sim, file->node, offset, data, size);
     return det_disk_node_write(&sim->disk, file->node, offset, data, size);
 }
@@ -208,7 +208,7 @@ int det_sim_file_sync(struct det_world *world, struct det_file *file)
     r = begin_file(sim, OPERATION_SYNC, file);
     if (r < 0)
         return r;
-    if (fault_happens(sim, sim->disk.faults.sync_error)) {
+    if (draw_fault(sim, sim->disk.faults.sync_error)) {
         /* Readers still see the writes, and the next sync succeeds: neither means that they are on
          * the disk. */
         det_disk_node_forget(&sim->disk, file->node);
@@ -279,7 +279,7 @@ int det_sim_folder_sync(struct det_world *world, const char *path)
     struct det_sim *sim = det_sim_of(world);
 
     begin_path(sim, OPERATION_FOLDER_SYNC, path);
-    if (fault_happens(sim, sim->disk.faults.sync_error)) {
+    if (draw_fault(sim, sim->disk.faults.sync_error)) {
         det_disk_folder_forget(&sim->disk, path);
         return DET_ERR_IO;
     }

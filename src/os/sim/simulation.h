@@ -43,7 +43,7 @@ enum det_wait {
     WAIT_IDLE, /* the first thread in settle and advance, until nothing else can run */
 };
 
-enum det_draw_trace {
+enum det_sim_trace_kind {
     TRACE_SCHEDULE = 1,
     TRACE_CLOCK,
     TRACE_RANDOM,
@@ -73,7 +73,7 @@ struct det_sim {
     struct det_world world;
     struct det_sim_options options;
     const struct det_allocator *allocator;
-    const void *owner; /* the real thread */
+    const void *owner; /* the OS thread that runs the simulation */
 
     struct det_thread first;
     struct det_thread *current;
@@ -86,7 +86,7 @@ struct det_sim {
     struct det_heap deadlines;
     uint64_t steps;
     int failed;       /* DET_ERR_DEADLOCK or DET_ERR_LIMIT once reported */
-    unsigned ignored; /* how often in a row it was ignored */
+    unsigned ignored; /* consecutive calls that ignored `failed` */
     det_time idle_until;
 
     det_time now;
@@ -110,7 +110,7 @@ static inline struct det_sim *det_sim_of(struct det_world *world)
     return DET_CONTAINER(world, struct det_sim, world);
 }
 
-void det_sim_trace(struct det_sim *sim, enum det_draw_trace kind, uint64_t a, uint64_t b);
+void det_sim_trace(struct det_sim *sim, enum det_sim_trace_kind kind, uint64_t a, uint64_t b);
 
 /* Starts a thread of `process`, runnable. DET_ERR_NO_MEMORY. */
 DET_MUST_CHECK int det_schedule_start(

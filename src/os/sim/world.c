@@ -257,7 +257,7 @@ bool det_sim_chance(struct det_sim *sim, uint32_t millionths)
     return happens;
 }
 
-void det_sim_trace(struct det_sim *sim, enum det_draw_trace kind, uint64_t a, uint64_t b)
+void det_sim_trace(struct det_sim *sim, enum det_sim_trace_kind kind, uint64_t a, uint64_t b)
 {
     sim->hash = det_hash_mix(sim->hash, kind);
     sim->hash = det_hash_mix(sim->hash, a);

@@ -323,13 +323,14 @@ void api_handle(void *context, struct http_exchange *exchange)
 
 /* Compares routes and methods by address: their names are constants. */
 static void find_series(
-    struct api *api, struct api_seen *seen, const char *route, const char *method, unsigned status)
+    struct api *api, struct api_series *series, const char *route, const char *method,
+    unsigned status)
 {
     struct det_metrics *metrics = up_observe(api->up)->metrics;
     char text[12];
 
     snprintf(text, sizeof text, "%u", status);
-    *seen = (struct api_seen){
+    *series = (struct api_series){
         .route = route,
         .method = method,
         .status = status,
@@ -346,13 +347,13 @@ void api_count_request(void *context, const struct http_done *done)
     const char *route = note ? note->label : "refused";
     const char *method = done->request ? api_method_name(done->request->method) : "none";
     struct api *api = context;
-    size_t place = ((uintptr_t)route / 8 + (uintptr_t)method / 8 + done->status) % API_SEEN;
-    struct api_seen *seen = &api->seen[place];
+    size_t place = ((uintptr_t)route / 8 + (uintptr_t)method / 8 + done->status) % API_SERIES_CACHE;
+    struct api_series *series = &api->series_cache[place];
 
-    if (seen->route != route || seen->method != method || seen->status != done->status)
-        find_series(api, seen, route, method, done->status);
+    if (series->route != route || series->method != method || series->status != done->status)
+        find_series(api, series, route, method, done->status);
     api_audit_refusal(api, done);
-    det_series_count(seen->requests, 1);
+    det_series_count(series->requests, 1);
     if (!done->is_stream)
-        det_series_observe(seen->duration, done->span);
+        det_series_observe(series->duration, done->span);
 }

@@ -36,7 +36,7 @@
  *   1. An api_call belongs to the http thread, except while a lane, the runtime or the daemon has
  *      it; each returns it by a post, exactly once.
  *   2. When the client disconnects or its deadline passes, `exchange` of the call becomes NULL. A
- *      write is carried out all the same.
+ *      write still completes.
  *   3. A write is answered after its commit. */
 #ifndef DET_API_API_H
 #define DET_API_API_H
@@ -119,10 +119,10 @@ struct api_call {
     unsigned status;
     const char *type; /* NULL: JSON */
     struct det_json_writer json;
-    struct det_json_writer aside; /* scratch text, for routes that need one */
+    struct det_json_writer scratch; /* a second text, for routes that need one */
     void (*deferred)(struct api_call *call);
     void (*then)(struct api_call *call); /* runs after the handler unless it failed; NULL: none */
-    const char *guessed; /* a wrong code: 401 with this text, after `wait`; NULL: none */
+    const char *wrong_code; /* answered with 401 and this text, after `wait`; NULL: none */
     det_time wait;
     size_t decoded; /* bytes of its decoded events */
     void *own;      /* for the route */
@@ -156,9 +156,9 @@ DET_MUST_CHECK int api_resume(struct up *up, bool has_new_http, struct det_error
 /* Runs `run`, now or when the API is resumed. */
 void api_enter(struct api_call *call, void (*run)(void *argument), void *argument);
 /* The call stops using the machines and the store: it waits for the daemon, or becomes a stream. */
-void api_rest(struct api_call *call);
-/* Something has stopped using the machines and the store. */
-void api_leave(struct api *api);
+void api_call_release_store(struct api_call *call);
+/* The same for a job of a stream. */
+void api_release_store(struct api *api);
 /* Returns true if the call was held and has not begun; it is no longer held. */
 bool api_unhold(struct api_call *call);
 /* Refuses held calls, since the API is closing. */
@@ -218,8 +218,8 @@ bool api_reader_instance(struct api_call *call, struct instance *ret);
 /* api.c, api_server.c */
 
 /* Cache of metric series of requests. */
-#define API_SEEN 256
-struct api_seen {
+#define API_SERIES_CACHE 256
+struct api_series {
     const char *route, *method;
     unsigned status;
     struct det_series *requests, *duration;
@@ -253,7 +253,7 @@ struct api_pausing {
     size_t inside;  /* calls, and jobs of streams, that use the machines and the store */
     struct det_list held, held_jobs;
     struct det_post quiet_post, resume_post;
-    bool is_quiet, is_resumed; /* of the daemon's loop */
+    bool is_quiet, is_resumed; /* used on the daemon's loop only */
     bool has_new_http;
     int resume_result;
     struct det_error resume_error;
@@ -269,7 +269,7 @@ struct api_late {
 /* Shutdown of the http thread. */
 struct api_end {
     struct det_post post, closed_post;
-    struct det_timer patience;
+    struct det_timer grace_timer;
     det_time close_by, write_by;
     atomic_bool is_closed;
 };
@@ -301,7 +301,7 @@ struct api_guesses {
 struct api {
     struct up *up;           /* changed on its loop only; other threads use the copies below */
     struct config_http http; /* settings at the last open or reload */
-    struct api_stamp stamps[API_TLS_FILES]; /* of the daemon's loop */
+    struct api_stamp stamps[API_TLS_FILES]; /* used on the daemon's loop only */
     const struct det_allocator *allocator;
     struct det_world *world;
     struct det_loop *loop; /* runs on a separate thread */
@@ -311,8 +311,8 @@ struct api {
     struct api_lane lanes[API_LANE_COUNT];
     struct api_late late;
     struct api_source source;
-    const char *shown; /* URL for browsers; NULL: none */
-    char shown_text[160];
+    const char *browser_url; /* URL for browsers; NULL: none */
+    char browser_url_text[160];
     struct guard guard;
     struct api_guesses guesses;
     struct tokens *tokens; /* the daemon's */
@@ -321,8 +321,8 @@ struct api {
     struct api_feeds feeds;
     struct api_counts *counts;
     struct det_timer rates_timer;
-    struct api_seen seen[API_SEEN];
-    det_time stock_next;   /* guarded by the lock of `counts` */
+    struct api_series series_cache[API_SERIES_CACHE];
+    det_time counts_due;   /* when stored rows are counted again; guarded by the lock of `counts` */
     size_t calls, streams; /* open */
     atomic_size_t decoded; /* bytes of decoded events, of all calls */
     struct api_end end;
@@ -334,7 +334,7 @@ struct api {
 DET_MUST_CHECK int api_server_open(
     struct api *api, struct http_server **ret, struct det_error *reterr);
 /* Copies settings from detent.yaml and the machines; no other thread may read them meanwhile. */
-DET_MUST_CHECK int api_learn(struct api *api, struct det_error *reterr);
+DET_MUST_CHECK int api_copy_settings(struct api *api, struct det_error *reterr);
 /* Reports a commit to streams of the log. On any thread, also while the API is closed and opened
  * again. */
 void api_notice(struct up *up);

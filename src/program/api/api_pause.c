@@ -63,19 +63,19 @@ static void check_quiet(struct api *api)
     det_loop_post(up_loop(api->up), &api->pause.quiet_post);
 }
 
-void api_leave(struct api *api)
+void api_release_store(struct api *api)
 {
     det_assert(api->pause.inside > 0);
     api->pause.inside--;
     check_quiet(api);
 }
 
-void api_rest(struct api_call *call)
+void api_call_release_store(struct api_call *call)
 {
     if (!call->is_inside)
         return;
     call->is_inside = false;
-    api_leave(call->api);
+    api_release_store(call->api);
 }
 
 static void run_inside(struct api_call *call, void (*run)(void *argument), void *argument)
@@ -289,7 +289,7 @@ static void begin_resume(void *argument)
     struct api *api = argument;
     bool replace_wanted =
         api->pause.has_new_http && needs_new_server(&api->http, &up_config(api->up)->http);
-    int r = api_learn(api, &api->pause.resume_error);
+    int r = api_copy_settings(api, &api->pause.resume_error);
 
     if (r == 0 && replace_wanted)
         r = replace_server(api, &api->pause.resume_error);

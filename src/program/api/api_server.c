@@ -87,17 +87,20 @@ void api_note_address(struct api *api)
     const char *scheme = api->http.tls.certificate ? "https" : "http";
     const char *address;
 
-    api->shown = NULL;
+    api->browser_url = NULL;
     for (size_t i = 0; (address = http_listener_address(api->server, i)); i++) {
         const char *port = strrchr(address, ':');
 
         if (strchr(address, '/') || !port)
             continue;
         if (strncmp(address, "0.0.0.0:", 8) == 0)
-            snprintf(api->shown_text, sizeof api->shown_text, "%s://127.0.0.1%s", scheme, port);
+            snprintf(
+                api->browser_url_text, sizeof api->browser_url_text, "%s://127.0.0.1%s", scheme,
+                port);
         else
-            snprintf(api->shown_text, sizeof api->shown_text, "%s://%s", scheme, address);
-        api->shown = api->shown_text;
+            snprintf(
+                api->browser_url_text, sizeof api->browser_url_text, "%s://%s", scheme, address);
+        api->browser_url = api->browser_url_text;
         return;
     }
 }
@@ -112,14 +115,14 @@ static void check_closed(void *argument)
     int r;
 
     /* It was armed a moment ago, and no other timer was armed since. */
-    r = det_loop_timer_set(api->loop, &api->end.patience, now + 10 * DET_MILLISECOND);
+    r = det_loop_timer_set(api->loop, &api->end.grace_timer, now + 10 * DET_MILLISECOND);
     det_assert(r == 0);
     if (api->calls)
         api->end.write_by = now + WRITE_SPAN;
     is_over = !api->calls && (now >= api->end.write_by || !api_connections(api));
     if (!is_over && now < api->end.close_by)
         return;
-    det_loop_timer_cancel(api->loop, &api->end.patience);
+    det_loop_timer_cancel(api->loop, &api->end.grace_timer);
     api_old_servers_close(api, true);
     http_server_close(api->server);
     api->server = NULL;
@@ -129,8 +132,8 @@ static void check_closed(void *argument)
 /* Arms the timer now: moving an armed timer needs no memory, and closing must not fail. */
 static int reserve_timer(struct api *api)
 {
-    api->end.patience = (struct det_timer){ .run = check_closed, .argument = api };
-    return det_loop_timer_set(api->loop, &api->end.patience, DET_NEVER);
+    api->end.grace_timer = (struct det_timer){ .run = check_closed, .argument = api };
+    return det_loop_timer_set(api->loop, &api->end.grace_timer, DET_NEVER);
 }
 
 /* Headers of every answer: browsers must not cache, sniff or frame it. */
@@ -164,7 +167,7 @@ int api_server_open(struct api *api, struct http_server **ret, struct det_error 
     return r < 0 ? r : listen_all(api, *ret, reterr);
 }
 
-int api_learn(struct api *api, struct det_error *reterr)
+int api_copy_settings(struct api *api, struct det_error *reterr)
 {
     struct up *up = api->up;
     bool has_store = up_machines(up) || up_slots_store(up) || up_shared_store(up);
@@ -306,7 +309,7 @@ static int open_api(struct up *up, struct det_error *reterr)
     api->allocator = up_allocator(up);
     api->world = up_world(up);
     api_calls_open(api);
-    r = api_learn(api, reterr);
+    r = api_copy_settings(api, reterr);
     api_take_stamps(api);
     if (r == 0)
         r = open_parts(api, reterr);
@@ -395,7 +398,7 @@ static const char *first_address(const struct up *up)
 {
     const struct api *api = up_api(up);
 
-    return api ? api->shown : NULL;
+    return api ? api->browser_url : NULL;
 }
 
 /* Makes a link with a one-time code. False: there is no address for browsers. */
@@ -407,7 +410,7 @@ static bool make_link(const struct up *up, char *target, size_t size)
     if (!first_address(up))
         return false;
     tokens_code_new(api->tokens, code);
-    snprintf(target, size, "%s/#code=%s", api->shown, code);
+    snprintf(target, size, "%s/#code=%s", api->browser_url, code);
     return true;
 }
 

@@ -92,10 +92,10 @@ static void close_call(struct api_call *call)
     det_assert(api->calls > 0);
     api->calls--;
     det_list_remove(&call->late_node);
-    api_rest(call);
+    api_call_release_store(call);
     atomic_fetch_sub(&api->decoded, call->decoded);
     det_json_writer_deinit(&call->json);
-    det_json_writer_deinit(&call->aside);
+    det_json_writer_deinit(&call->scratch);
     det_arena_deinit(&call->arena);
     DET_DELETE(api->allocator, call);
 }
@@ -197,7 +197,7 @@ void api_calls_open(struct api *api)
 void api_call_streams(struct api_call *call)
 {
     det_list_remove(&call->late_node);
-    api_rest(call);
+    api_call_release_store(call);
 }
 
 struct api_call *api_call_open(
@@ -224,7 +224,7 @@ struct api_call *api_call_open(
     call->url = *url;
     memcpy(call->parameters, parameters, sizeof call->parameters);
     det_json_writer_init(&call->json, api->allocator);
-    det_json_writer_init(&call->aside, api->allocator);
+    det_json_writer_init(&call->scratch, api->allocator);
     call->key = copy_header(call, request, "idempotency-key", &has_failed);
     call->trace = read_trace(call, request);
     (void)det_text_copy(
@@ -251,7 +251,8 @@ struct api_call *api_call_open(
 
 static bool delay_answer(struct api_call *call)
 {
-    return call->guessed && api_keep_back(call->api, call->exchange, call->wait, call->guessed);
+    return call->wrong_code &&
+           api_keep_back(call->api, call->exchange, call->wait, call->wrong_code);
 }
 
 void api_finish(struct api_call *call)
@@ -270,7 +271,7 @@ void api_finish(struct api_call *call)
     answer.body_size = text->size;
     answer.type = call->type ? call->type : "application/json";
     answer.header_count = answer.status == 503;
-    answer.close_wanted = call->guessed;
+    answer.close_wanted = call->wrong_code;
     if (call->action)
         api_audit(call->api, call->action, answer.status);
     if (call->exchange && !delay_answer(call))

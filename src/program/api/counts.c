@@ -282,9 +282,9 @@ static void write_metrics(struct api_call *call)
     if (api->source.address && api_reader_take(call)) {
         det_mutex_lock(api->world, api->counts->lock);
         now = det_world_now(api->world, DET_CLOCK_MONOTONIC);
-        if (now >= api->stock_next) {
+        if (now >= api->counts_due) {
             (void)!det_store_gauges_update(metrics, call->reader->store.store, api->allocator);
-            api->stock_next = now + COUNT_SPAN +
+            api->counts_due = now + COUNT_SPAN +
                               COUNT_FACTOR * (det_world_now(api->world, DET_CLOCK_MONOTONIC) - now);
         }
         det_mutex_unlock(api->world, api->counts->lock);

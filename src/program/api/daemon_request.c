@@ -80,6 +80,6 @@ void api_request(
                                         .run = run,
                                         .arguments = arguments,
                                         .then = then };
-    api_rest(call);
+    api_call_release_store(call);
     up_post(call->api->up, &pending->post);
 }

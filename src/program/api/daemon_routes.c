@@ -62,7 +62,7 @@ void api_on_daemon(
     *visit = (struct visit){
         .post = { .run = run_visit, .argument = visit }, .call = call, .run = run, .then = then
     };
-    api_rest(call);
+    api_call_release_store(call);
     up_post(call->api->up, &visit->post);
 }
 

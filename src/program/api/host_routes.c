@@ -74,9 +74,9 @@ void api_redeem(struct api_call *call)
         return;
     r = tokens_code_redeem(call->api->tokens, code, call->peer, &login, &error);
     if (r == DET_ERR_NOT_FOUND) {
-        call->guessed = "this code was used or has expired; 'detent console' prints a new one";
+        call->wrong_code = "this code was used or has expired; 'detent console' prints a new one";
         call->wait = login.wait;
-        api_fail(call, DET_ERR_REFUSED, "%s", call->guessed);
+        api_fail(call, DET_ERR_REFUSED, "%s", call->wrong_code);
         call->status = 401;
     } else if (r < 0) {
         api_fail_with(call, r, &error);

@@ -126,7 +126,7 @@ static void end_lane_job(void *argument)
     det_assert(api->pause.inside > 0);
     job->is_dropped = job->job.is_dropped;
     job->done(job->argument); /* It may have freed the job. */
-    api_leave(api);
+    api_release_store(api);
 }
 
 void api_lane_resume(struct api *api, struct api_lane_job *job)

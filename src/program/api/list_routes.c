@@ -546,7 +546,7 @@ void api_list_all_jobs(struct api_call *call)
 static void refuse_slot(struct up *up, struct api_call *call)
 {
     const char *name = call->parameters[0];
-    int r = up_is_slot(up, name);
+    int r = up_slot_exists(up, name);
 
     if (r == 0) {
         api_fail(call, DET_ERR_NOT_FOUND, "there is no slot '%.60s'", name);

@@ -355,7 +355,7 @@ void api_get_overview(struct api_call *call)
         api_finish(call);
         return;
     }
-    overview->stuck = &call->aside;
+    overview->stuck = &call->scratch;
     call->own = overview;
     det_json_open(&call->json, NULL, '{');
     api_write_rates(call);

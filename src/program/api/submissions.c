@@ -281,7 +281,7 @@ static size_t on_part(void *user, const char *text, size_t size)
 
 static void end_feed(struct submitting *submitting, const struct det_error *error)
 {
-    struct det_json_writer *json = &submitting->call->aside;
+    struct det_json_writer *json = &submitting->call->scratch;
 
     if (error->code < 0) {
         det_json_open(json, NULL, '{');

@@ -346,7 +346,8 @@ static int check_owner(const struct stat *status, struct det_error *reterr)
     if (!S_ISREG(status->st_mode))
         return det_error_set(reterr, DET_ERR_REFUSED, "it is not a regular file");
     if (status->st_uid != geteuid() && status->st_uid != 0 && geteuid() != 0)
-        return det_error_set(reterr, DET_ERR_REFUSED, "it belongs to another user");
+        return det_error_set(
+            reterr, DET_ERR_REFUSED, "it belongs to another user; run chown on it");
     if (status->st_mode & 077)
         return det_error_set(
             reterr, DET_ERR_REFUSED, "others may read or write it; run chmod 600 on it");

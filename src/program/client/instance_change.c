@@ -278,6 +278,17 @@ static int add_timer(void *context, const struct det_timer_record *row)
     return 0;
 }
 
+/* `what` is "Effect" or "The timer of"; `plural` the same for several names. */
+static void report_waiting(struct cli *cli, const char *what, const char *plural, const char *names)
+{
+    bool is_one = !strchr(names, ',');
+
+    if (names[0])
+        cli_print_error(
+            cli, "%s %s wait%s for a program that serves this store\n", is_one ? what : plural,
+            names, is_one ? "s" : "");
+}
+
 void act_report_pending(struct act *act)
 {
     struct pending pending = { .machine = act->machine };
@@ -288,10 +299,6 @@ void act_report_pending(struct act *act)
     if (det_runtime_effects(act->runtime, act->machine, act->id, add_effect, &pending, NULL) != 0 ||
         det_runtime_timers(act->runtime, act->machine, act->id, add_timer, &pending, NULL) != 0)
         return;
-    if (pending.effects[0])
-        cli_print_error(
-            cli, "Waits for a program that serves this store: effect %s\n", pending.effects);
-    if (pending.timers[0])
-        cli_print_error(
-            cli, "Waits for a program that serves this store: timer of %s\n", pending.timers);
+    report_waiting(cli, "Effect", "Effects", pending.effects);
+    report_waiting(cli, "The timer of", "The timers of", pending.timers);
 }

@@ -28,7 +28,7 @@ struct act {
     bool prints_steps;  /* print the steps as they are committed */
 };
 
-/* Reports errors and returns an exit code. Close it in either case. */
+/* Reports errors and returns an exit code. Close it even after an error. */
 DET_MUST_CHECK int act_open(struct cli *cli, const struct store_request *request, struct act *act);
 void act_close(struct act *act);
 

@@ -19,8 +19,8 @@ static int differs(struct det_error *reterr)
 {
     return det_error_set(
         reterr, DET_ERR_IO,
-        "the running 'detent up' uses another definition; the change was committed: see 'detent "
-        "get'");
+        "the change was committed, but the answer does not match this definition: the running "
+        "'detent up' uses another one; run 'detent get'");
 }
 
 /* Prints a step as the runtime would report it. */

@@ -180,7 +180,7 @@ static void put_effect(
         det_buffer_append_text(buffer, "    return DET_EFFECT_DONE;\n}\n");
 }
 
-void gen_stub_put(struct det_buffer *buffer, struct det_spec *spec, const struct gen_stub *stub)
+void gen_stub_append(struct det_buffer *buffer, struct det_spec *spec, const struct gen_stub *stub)
 {
     const struct det_machine *machine = det_spec_machine(spec);
     const struct det_record *data = det_record_of(machine->data);
@@ -222,7 +222,7 @@ void gen_source(struct det_buffer *buffer, struct det_spec *spec)
         struct gen_stub stub = { .kind = i };
 
         for (; (stub.name = function_name(spec, i, stub.index)); stub.index++)
-            gen_stub_put(buffer, spec, &stub);
+            gen_stub_append(buffer, spec, &stub);
     }
 }
 

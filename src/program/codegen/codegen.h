@@ -35,7 +35,7 @@ void gen_stubs_list(struct det_spec *spec, struct gen_stub *ret);
 /* Marks the functions that the text of a C file defines. */
 void gen_stubs_find(struct gen_stub *stubs, size_t count, struct det_view text);
 /* Appends the text of a stub. */
-void gen_stub_put(struct det_buffer *buffer, struct det_spec *spec, const struct gen_stub *stub);
+void gen_stub_append(struct det_buffer *buffer, struct det_spec *spec, const struct gen_stub *stub);
 
 /* c_component.c: the same for the machine of a component. */
 void gen_component_stub_put(

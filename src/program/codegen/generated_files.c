@@ -81,7 +81,7 @@ static void put_missing(struct gen *gen, struct det_buffer *text)
 {
     for (size_t i = 0; i < gen->stub_count; i++) {
         if (!gen->stubs[i].is_there)
-            gen_stub_put(text, gen->spec, &gen->stubs[i]);
+            gen_stub_append(text, gen->spec, &gen->stubs[i]);
     }
 }
 

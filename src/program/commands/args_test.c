@@ -162,8 +162,8 @@ static void invalid_option_is_reported_with_a_sentence(void **state)
     read_wrong(WORDS("x", "-q"), "there is no option -q");
     read_wrong(WORDS("x", "--strict=1"), "--strict takes no value");
     read_wrong(WORDS("x", "--format"), "--format needs a value: --format FORMAT");
-    read_wrong(WORDS("x", "--format", "png"), "--format is one of: mermaid dot; not 'png'");
-    read_wrong(WORDS("x", "--color=red"), "--color is one of: auto always never; not 'red'");
+    read_wrong(WORDS("x", "--format", "png"), "--format must be one of: mermaid dot; got 'png'");
+    read_wrong(WORDS("x", "--color=red"), "--color must be one of: auto always never; got 'red'");
     read_wrong(WORDS("x", "-fdot", "--format=dot"), "duplicate option --format");
     read_wrong(WORDS("--strict"), "an argument is missing: detent draw FILE...");
     read_wrong(WORDS("a", "b", "c"), "unexpected argument 'c'");
@@ -277,9 +277,9 @@ static void the_nearest_command_is_found_but_never_a_hidden_one(void **state)
 static void the_command_of_a_verb_is_found(void **state)
 {
     (void)state;
-    assert_string_equal(cli_command_with("backup")->name, "store");
-    assert_string_equal(cli_command_with("revoke")->name, "token");
-    assert_null(cli_command_with("back"));
+    assert_string_equal(cli_command_of_verb("backup")->name, "store");
+    assert_string_equal(cli_command_of_verb("revoke")->name, "token");
+    assert_null(cli_command_of_verb("back"));
 }
 
 int main(void)

@@ -265,7 +265,7 @@ static bool read_factor(struct cli *cli, const char *text, double *ret)
     if (whole > 0 && part != 1 && text[whole + part] == '\0' &&
         det_parse_double(det_view_text(text), ret) == 0 && *ret >= 1)
         return true;
-    cli_report_error(cli, "--factor is a number such as 2 or 1.5, at least 1; not '%s'", text);
+    cli_report_error(cli, "--factor must be a number of at least 1 (2, 1.5); got '%s'", text);
     return false;
 }
 

@@ -90,6 +90,21 @@ static void load(struct check *check, struct subject *subject)
     subject->is_fragment = has_rule(det_spec_diagnostics(spec.spec), DET_RULE_NO_NAME);
 }
 
+/* That may be meant: commands on its store find the machine. */
+static void note_unserved(const struct check *check, const struct config_file *file)
+{
+    char text[CONFIG_UNSERVED_TEXT];
+
+    for (size_t i = 0; file->config.lists_machines && i < file->config.machine_count; i++) {
+        const struct config_machine *machine = &file->config.machines[i];
+
+        if (!machine->is_served)
+            cli_print_error(
+                check->cli, "%s:%u:%u: note: %s\n", file->path, machine->node->key_line,
+                machine->node->key_column, config_unserved_text(machine, text));
+    }
+}
+
 /* The problems of a detent.yaml are reported while it is read. */
 static void check_config(struct check *check, const struct subject *subject)
 {
@@ -100,6 +115,8 @@ static void check_config(struct check *check, const struct subject *subject)
         check->unread++;
     else
         check->checked++;
+    if (code == CLI_OK)
+        note_unserved(check, &file);
     check->errors += file.problem_count;
     raise_exit(check, code);
     config_file_close(check->cli, &file);

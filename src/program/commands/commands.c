@@ -73,7 +73,7 @@ const struct cli_command *cli_command_nearest(const char *name)
     return nearest < 0 || commands[nearest]->is_hidden ? NULL : commands[nearest];
 }
 
-const struct cli_command *cli_command_with(const char *verb)
+const struct cli_command *cli_command_of_verb(const char *verb)
 {
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         const struct cli_command *command = commands[i];

@@ -272,9 +272,9 @@ static int unknown_topic(struct cli *cli, const char *topic)
     found = det_text_nearest(topic, names, TOPIC_COUNT);
     meant = found >= 0 ? names[found] : nearest ? nearest->name : NULL;
     if (meant)
-        cli_report_error(cli, "there is no help on '%s'; did you mean '%s'?", topic, meant);
+        cli_report_error(cli, "there is no help for '%s'; did you mean '%s'?", topic, meant);
     else
-        cli_report_error(cli, "there is no help on '%s'; 'detent help' lists the commands", topic);
+        cli_report_error(cli, "there is no help for '%s'; 'detent help' lists the commands", topic);
     return CLI_USAGE;
 }
 

@@ -131,7 +131,7 @@ static void failures_have_their_exit_codes(void **state)
     assert_int_equal(run(fake, WORDS("logs", "web")), CLI_REFUSED);
     assert_string_equal(fake->err, "detent logs: later\n");
     assert_int_equal(run(fake, WORDS("logs", "-n", "-1")), CLI_USAGE);
-    assert_non_null(strstr(fake->err, "--lines is a whole number from 0 to"));
+    assert_non_null(strstr(fake->err, "--lines must be a whole number from 0 to"));
 }
 
 static void a_line_may_have_a_zero(void **state)

@@ -352,8 +352,8 @@ static void unservable_machine_config_is_reported(void **state)
 {
     expect_refusal(
         *state, "version: 1\nmachines: {order: {}}\n", CLI_USAGE,
-        "no machine with 'effects' to serve; to serve a machine without effects, write: "
-        "effects: {}");
+        "no machine to serve; machine 'order' is listed, but 'detent up' does not serve it: add "
+        "'effects' with a command for each of its effects, or write effects: {} if it has none");
     expect_refusal(
         *state,
         "version: 1\nstore: nosuch:x\nmachines: {order: {effects: {charge: {command: ls}}}}\n",

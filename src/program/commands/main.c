@@ -34,7 +34,7 @@ static int unknown_command(struct cli *cli, const char *const *words)
 {
     const char *word = words[0];
     const struct cli_command *nearest = cli_command_nearest(word);
-    const struct cli_command *owner = cli_command_with(word);
+    const struct cli_command *owner = cli_command_of_verb(word);
 
     if (word[0] == '-' && word[1] != '\0')
         return early_option(cli, words);

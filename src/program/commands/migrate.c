@@ -72,14 +72,14 @@ static void print_summary(struct migration *migration)
         if (!is_fine)
             cli_print_error_in(
                 cli, CLI_RED,
-                "%s: not possible: the marked names are not in the new definition. Map renamed "
-                "ones "
-                "with the --rename options, restore the old names, or let these instances move "
-                "on first ('detent list' shows them)\n",
+                "cannot migrate %s: the new definition lacks the marked names. Map them with "
+                "--rename, restore them, or wait until these instances have left those states "
+                "('detent list')\n",
                 evolve->new->name);
         else if (migration->is_dry)
             cli_print_error_in(
-                cli, CLI_GREEN, "%s: possible; nothing was changed\n", evolve->new->name);
+                cli, CLI_GREEN, "%s can be migrated; dry run, nothing was changed\n",
+                evolve->new->name);
         else
             cli_print_error_in(
                 cli, CLI_GREEN, "%s: version %u is in the store, %llu row%s changed\n",

@@ -68,9 +68,9 @@ static const struct verb *read_verb(struct cli *cli, const struct cli_args *args
     else if (count > verb->most)
         cli_report_error(cli, "store %s takes no '%s'", verb->word, args->operands[verb->most + 1]);
     else if (args->values[OPTION_DRY_RUN] && !verb->may_be_dry)
-        cli_report_error(cli, "store %s has no --dry-run", verb->word);
+        cli_report_error(cli, "'detent store %s' does not take --dry-run", verb->word);
     else if (args->values[OPTION_ACCEPT_LOSS] && !verb->is_copying)
-        cli_report_error(cli, "store %s has no --accept-loss", verb->word);
+        cli_report_error(cli, "'detent store %s' does not take --accept-loss", verb->word);
     else
         return verb;
     return NULL;

@@ -122,7 +122,7 @@ static void invalid_arguments_are_reported(void **state)
     assert_int_equal(run(fake, WORDS("stop", "web", "--timeout", "5s")), CLI_USAGE);
     assert_string_equal(fake->err, "detent stop: --timeout needs --wait\n");
     assert_int_equal(run(fake, WORDS("stop", "web", "-w", "-t", "5")), CLI_USAGE);
-    assert_non_null(strstr(fake->err, "--timeout is a time such as 250ms"));
+    assert_non_null(strstr(fake->err, "--timeout must be a duration (250ms"));
     assert_string_equal(det_buffer_text(&fake->received), "");
 }
 

@@ -48,7 +48,7 @@ static const struct verb {
 };
 
 /* Returns an option that the verb does not have, or NULL. */
-static const char *useless_option(const struct cli_args *args)
+static const char *unsupported_option(const struct cli_args *args)
 {
     for (size_t i = OPTION_KIND; i <= OPTION_DISABLED; i++) {
         if (args->values[i])
@@ -60,7 +60,7 @@ static const char *useless_option(const struct cli_args *args)
 static const struct verb *read_verb(struct cli *cli, const struct cli_args *args)
 {
     const size_t count = sizeof verbs / sizeof *verbs;
-    const char *useless = useless_option(args);
+    const char *unsupported = unsupported_option(args);
     size_t i = 0;
 
     while (i < count && strcmp(verbs[i].word, args->operands[0]) != 0)
@@ -69,8 +69,9 @@ static const struct verb *read_verb(struct cli *cli, const struct cli_args *args
         cli_report_error(cli, "unknown verb '%s': use one of " WORDS, args->operands[0]);
     else if (i == 0 && !args->values[OPTION_KIND])
         cli_report_error(cli, "worker put needs --kind: detent worker put ID --kind NAME");
-    else if (i > 0 && useless)
-        cli_report_error(cli, "worker %s has no --%s", args->operands[0], useless);
+    else if (i > 0 && unsupported)
+        cli_report_error(
+            cli, "'detent worker %s' does not take --%s", args->operands[0], unsupported);
     else
         return &verbs[i];
     return NULL;

@@ -122,6 +122,11 @@ struct config_machine {
     const struct det_datum *node, *spec_node, *module_node;
 };
 
+/* Says that the machine is listed, but not served, and what to write. Returns `target`. */
+#define CONFIG_UNSERVED_TEXT 256
+const char *config_unserved_text(
+    const struct config_machine *machine, char target[CONFIG_UNSERVED_TEXT]);
+
 /* Addresses and access rules of the HTTP API and the console. */
 struct config_http {
     const char *const *listen; /* addresses, NULL at the end */

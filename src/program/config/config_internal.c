@@ -85,7 +85,7 @@ int config_take_number(
     if (!det_datum_is_scalar(node) || det_parse_u64(det_view_text(node->text), &number) < 0 ||
         number < key->least || number > key->most)
         return reader_fail(
-            reader, node, "'%s' is a whole number from %llu to %llu%s%s", key->name,
+            reader, node, "'%s' must be a whole number from %llu to %llu%s%s", key->name,
             (unsigned long long)key->least, (unsigned long long)key->most, key->word ? ", or " : "",
             key->word ? key->word : "");
     *ret = (uint32_t)number;

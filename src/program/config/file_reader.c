@@ -276,7 +276,7 @@ int reader_span_or(
         span < 0 || span > DET_DELAY_MAX)
         return reader_fail(
             reader, node,
-            "expected a time such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years%s%s",
+            "expected a duration such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years%s%s",
             word ? ", or " : "", word ? word : "");
     *ret = span;
     return 0;

@@ -252,7 +252,9 @@ static int spawn_process(struct kind_worker *worker, struct det_error *reterr)
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pairs[i]) < 0) {
             if (i > 0)
                 close(pairs[0][1]);
-            return det_error_set(reterr, DET_ERR_IO, "socketpair: %s", strerrordesc_np(errno));
+            return det_error_set(
+                reterr, DET_ERR_IO, "cannot create the socket of the worker process: %s",
+                strerrordesc_np(errno));
         }
         worker->lanes[i] = pairs[i][0];
     }

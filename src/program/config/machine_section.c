@@ -51,6 +51,18 @@ int config_take_machine(
     return r == 0 && !machine->spec ? reader_no_memory(reader, node) : r;
 }
 
+const char *config_unserved_text(
+    const struct config_machine *machine, char target[CONFIG_UNSERVED_TEXT])
+{
+    det_assert(!machine->is_served);
+    (void)snprintf(
+        target, CONFIG_UNSERVED_TEXT,
+        "machine '%.64s' is listed, but 'detent up' does not serve it: add 'effects' with a "
+        "command for each of its effects, or write effects: {} if it has none",
+        machine->name);
+    return target;
+}
+
 /* Checks together with the definition. */
 
 /* The event of an answer must be one that the effect lists. */

@@ -19,8 +19,8 @@ struct config_file {
 
 /* Returns true if `detent check` treats the file as a detent.yaml: by its name or ending. */
 bool config_file_is_one(const char *path);
-/* Returns CLI_OK, or an exit code after reporting the problems. Close it in either case. Without
- * 'machines', the specs of its folder are its machines. */
+/* Returns CLI_OK, or an exit code after reporting the problems. Close it even after an error.
+ * Without 'machines', the specs of its folder are its machines. */
 DET_MUST_CHECK int config_file_open(struct cli *cli, const char *path, struct config_file *file);
 /* Opens it with or without checks of this machine; a missing file in a folder with specs counts as
  * one that lists nothing. */

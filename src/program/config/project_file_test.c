@@ -40,7 +40,7 @@ static void problems_are_reported_with_their_lines(void **state)
     put_text(fixture, "a.yaml", "version: 1\ntasks:\n  web: {run: sh, timeout: soon}\n");
     assert_int_equal(open_file(fixture, "a.yaml", &file), CLI_USAGE);
     assert_int_equal(file.problem_count, 1);
-    assert_non_null(strstr(printed(fixture), "a.yaml:3:27: error: expected a time such as"));
+    assert_non_null(strstr(printed(fixture), "a.yaml:3:27: error: expected a duration such as"));
     assert_non_null(strstr(printed(fixture), "    3 |   web: {run: sh, timeout: soon}\n"));
     config_file_close(&fixture->cli, &file);
     put_text(fixture, "b.yaml", "version: 1\ntasks:\n  web: {run: no-such-program-here}\n");

@@ -286,7 +286,7 @@ static int take_code(struct cli_reader *reader, const struct det_datum *node, in
 
     if (!det_datum_is_scalar(node) || det_parse_u64(det_view_text(node->text), &code) < 0 ||
         code < 1 || code > 255)
-        return reader_fail(reader, node, "an exit code is a whole number from 1 to 255");
+        return reader_fail(reader, node, "an exit code must be a whole number from 1 to 255");
     *ret = (int)code;
     return 0;
 }

@@ -21,7 +21,7 @@ struct cli_worker {
 
 /* Reads the worker and its sources: the `paths`, up to a NULL, that end in .c, and the file next to
  * it with the same name, if any. Reports unreadable files. Returns 0 or an exit code; a broken
- * worker is 0. Close it in either case. */
+ * worker is 0. Close it even after an error. */
 DET_MUST_CHECK int cli_worker_open(
     struct cli *cli, const char *path, const char *const *paths, struct cli_worker *ret);
 void cli_worker_close(struct cli *cli, struct cli_worker *worker);

@@ -115,7 +115,7 @@ static void workers_section_problems_have_their_place(void **state)
         { WORKERS "  modules: {path: a.so, isolate: jail}\n", 3, 34, "'process' or 'none'" },
         { WORKERS "  modules: ['']\n", 3, 13, "'modules'" },
         { WORKERS "  limits: {tick: 10s}\n", 3, 11, "tick must be at most observe_every" },
-        { WORKERS "  limits: {tick: fast}\n", 3, 18, "expected a time" },
+        { WORKERS "  limits: {tick: fast}\n", 3, 18, "expected a duration" },
         { WORKERS "  limits: {tck: 1s}\n", 3, 12, "did you mean 'tick'?" },
         { WORKERS "  limits: {heartbeat: 0}\n", 3, 23, "'heartbeat' is 1 to" },
         { WORKERS "  limits: {action_threads: 5000}\n", 3, 28, "action_threads" },

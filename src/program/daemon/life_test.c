@@ -332,7 +332,8 @@ static void violated_invariant_aborts(void **state)
 
     (void)state;
     assert_int_equal(open_life(&stage, NULL), 0);
-    assert_true(det_test_aborts(end_too_early, &stage, "the invariant of up_life in starting"));
+    assert_true(
+        det_test_aborts(end_too_early, &stage, "the invariant of up_life in state starting"));
     close_life(&stage);
 }
 

@@ -44,7 +44,7 @@ struct up_machines {
 
 /* The URL for opening the store. NULL: out of memory. */
 const char *up_store_address(struct up *up);
-/* Opens the store and serves the machines of the file. Close it in either case. */
+/* Opens the store and serves the machines of the file. Close it even after an error. */
 DET_MUST_CHECK int up_machines_open(struct up *up, struct det_error *reterr);
 /* Running effects have a few seconds left. */
 void up_machines_stop(struct up *up);
@@ -53,7 +53,7 @@ void up_machines_close(struct up *up);
 /* Stops serving; running effects are interrupted and postponed. Turns the loop. Returns the resting
  * machines; NULL: none were served. */
 struct up_machines *up_machines_rest(struct up *up);
-/* Serves resting machines again. Close them in either case. */
+/* Serves resting machines again. Close them even after an error. */
 DET_MUST_CHECK int up_machines_wake(struct up_machines *machines, struct det_error *reterr);
 /* Frees resting machines; NULL does nothing. */
 void up_machines_free(struct up_machines *machines);

@@ -19,7 +19,7 @@ struct up_project;
 /* project.c */
 
 /* Reads the file, selects its tasks and resolves its paths. CLI_OK, or an exit code after a
- * message. Deinit it in either case. */
+ * message. Deinit it even after an error. */
 DET_MUST_CHECK int up_project_init(
     struct cli *cli, const struct up_options *options, struct up_project *project);
 void up_project_deinit(struct cli *cli, struct up_project *project);

@@ -53,7 +53,7 @@ struct reload {
 };
 
 /* Reads and checks the file, and makes the plan. CLI_OK, or an exit code with messages in `text`.
- * Close it in either case. */
+ * Call reload_close() even after an error. */
 DET_MUST_CHECK int reload_open(struct up *up, struct reload *reload);
 void reload_close(struct reload *reload);
 /* Applies the plan, once. On an error without `is_applied` the old parts continue, or the run ends
@@ -65,7 +65,7 @@ const char *reload_change_word(enum reload_change change);
 /* reload_plan.c: makes the list. CLI_OK, or an exit code after messages to the reload's cli. */
 DET_MUST_CHECK int reload_plan(struct reload *reload);
 
-/* reload_try.c: loads what the new file names, with the same results. */
+/* reload_try.c: loads what the new file names. Returns like reload_plan(). */
 DET_MUST_CHECK int reload_try(struct reload *reload);
 
 #endif

@@ -254,8 +254,10 @@ static void violated_invariant_aborts(void **state)
     assert_int_equal(open_stage(&stage, NULL), 0);
     assert_true(reload_on_request(&stage.reload, &client, true));
     give(&stage, TURN);
-    assert_true(det_test_aborts(apply_a_plan, &stage, "the invariant of up_reload in applying"));
-    assert_true(det_test_aborts(leave_a_client, &stage, "the invariant of up_reload in idle"));
+    assert_true(
+        det_test_aborts(apply_a_plan, &stage, "the invariant of up_reload in state applying"));
+    assert_true(
+        det_test_aborts(leave_a_client, &stage, "the invariant of up_reload in state idle"));
     close_stage(&stage);
 }
 

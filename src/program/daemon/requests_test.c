@@ -296,8 +296,8 @@ static void every_view_can_be_requested(void **state)
     inspect(stage, "\"state\":\"queued\"");
     inspect(stage, "\"name\":\"inner\",\"parent\":\"group\"");
     ask(stage, list_slots, NULL, END, "\"owner_name\":\"job\"");
-    assert_int_equal(up_is_slot(&stage->up, "batch"), 1);
-    assert_int_equal(up_is_slot(&stage->up, "nobody"), 0);
+    assert_int_equal(up_slot_exists(&stage->up, "batch"), 1);
+    assert_int_equal(up_slot_exists(&stage->up, "nobody"), 0);
     assert_int_equal(up_has_task(&stage->up, "queued"), 1);
     assert_int_equal(up_has_task(&stage->up, "nobody"), 0);
     det_json_writer_init(&json, NULL);

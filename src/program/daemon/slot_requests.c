@@ -237,7 +237,7 @@ static int see_slot(void *user, const struct det_slot_info *info)
     return 0;
 }
 
-int up_is_slot(struct up *up, const char *name)
+int up_slot_exists(struct up *up, const char *name)
 {
     struct search search = { .name = name };
     int r = det_slots_each(up_tasks_supervisor(up), see_slot, &search);

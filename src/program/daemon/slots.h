@@ -33,7 +33,8 @@ struct up_submission {
     uint64_t retries;
     enum det_admission admission;
     bool creates_slot;
-    bool wait_wanted; /* for the end of the job, a second part of the answer */
+    /* The client also waits for the end of the job: the second part of the answer. */
+    bool wait_wanted;
     /* Set before the first part of the answer: a durable job of this name existed already. */
     bool is_repeated;
 };
@@ -44,7 +45,7 @@ struct up_slots_viewer {
     void *user;
 };
 
-/* Opens durable slots and their store; call up_slots_close() in either case. */
+/* Opens durable slots and their store. Call up_slots_close() even after an error. */
 DET_MUST_CHECK int up_slots_open(struct up *up, struct det_error *reterr);
 /* Starts no more jobs of durable slots. */
 void up_slots_drain(struct up *up);
@@ -52,7 +53,7 @@ void up_slots_drain(struct up *up);
 void up_slots_close(struct up *up);
 size_t up_durable_count(const struct up *up);
 /* 1 if there is a slot of this name, 0 if not, or an error. */
-DET_MUST_CHECK int up_is_slot(struct up *up, const char *name);
+DET_MUST_CHECK int up_slot_exists(struct up *up, const char *name);
 /* The queue of a durable slot; NULL: not a durable slot. Any thread. */
 struct det_durable *up_durable_find(const struct up *up, const char *slot);
 /* The store of durable slots; NULL: none. Any thread. */

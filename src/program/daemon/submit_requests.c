@@ -179,7 +179,7 @@ static int read_slot(struct job *job, struct det_error *reterr)
 
     if (!slot || job->submission->creates_slot)
         return 0;
-    r = up_is_slot(job->up, slot);
+    r = up_slot_exists(job->up, slot);
     if (r != 0)
         return r < 0 ? det_error_set(reterr, r, "out of memory") : 0;
     for (size_t i = 0; i < config->slot_count && count < NEAR_MAX; i++)

@@ -421,7 +421,7 @@ static void order_one(struct order *order, bool purge_wanted, order_fn *run)
     struct search search = { .target = TARGET_TASK };
     struct up *up = order->up;
     bool is_stop = run == det_tasks_remove;
-    int is_slot = up_is_slot(up, order->name), there;
+    int is_slot = up_slot_exists(up, order->name), there;
 
     if (is_slot < 0) {
         fail_order(order, is_slot);

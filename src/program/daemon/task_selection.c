@@ -72,6 +72,19 @@ static void select_dependencies(struct up_project *project)
     }
 }
 
+static int report_nothing_to_run(struct cli *cli, const struct up_project *project)
+{
+    const struct config *config = &project->file.config;
+    char text[CONFIG_UNSERVED_TEXT] = "";
+
+    if (config->machine_count > 0 && !config->machines[0].is_served)
+        config_unserved_text(&config->machines[0], text);
+    cli_report_error(
+        cli, "%s has no tasks to run, no workers, no durable slot, and no machine to serve%s%s",
+        project->file.path, *text ? "; " : "", text);
+    return CLI_USAGE;
+}
+
 static bool has_served(const struct config *config)
 {
     for (size_t i = 0; i < config->machine_count; i++) {
@@ -87,16 +100,8 @@ int up_select(struct cli *cli, const struct up_options *options, struct up_proje
 
     project->serves_machines = options->name_count == 0 && has_served(config);
     if (config->task_count == 0 && !project->serves_machines && !config_has_durable(config) &&
-        !config->workers.node) {
-        cli_report_error(
-            cli,
-            "%s has no tasks to run, no workers, no durable slot, and no machine with "
-            "'effects' to serve%s",
-            project->file.path,
-            config->machine_count > 0 ? "; to serve a machine without effects, write: effects: {}"
-                                      : "");
-        return CLI_USAGE;
-    }
+        !config->workers.node)
+        return report_nothing_to_run(cli, project);
     /* One more than needed: an empty array would look like a lack of memory. */
     project->is_selected = DET_NEW_ARRAY(cli->allocator, config->task_count + 1, bool);
     project->configured =

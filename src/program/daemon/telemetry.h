@@ -21,12 +21,12 @@ struct up_observe {
     struct otlp *otlp;
 };
 
-/* Call before opening machines. Close it in either case. */
+/* Call before opening machines. Call up_observe_close() even after an error. */
 DET_MUST_CHECK int up_observe_open(struct up *up, struct det_error *reterr);
 /* Call after closing machines. */
 void up_observe_close(struct up *up);
 
-/* Receives the reports of the runtime; the observer is the struct up_machines. */
+/* Reports of the runtime; `observer` is the struct up_machines. */
 extern const struct det_meter up_meter;
 void up_observe_note(struct up_observe *observe, const struct det_note *note);
 void up_observe_incident(struct up_observe *observe, const struct det_incident *incident);

@@ -29,7 +29,7 @@ struct up;
 /* Opens the store of workers, which all parts of the run share. No effect without workers. */
 DET_MUST_CHECK int up_workers_open_store(struct up *up, struct det_error *reterr);
 void up_workers_close_store(struct up *up);
-/* Opens the supervisor if the file has workers. Close it in either case. */
+/* Opens the supervisor if the file has workers. Close it even after an error. */
 DET_MUST_CHECK int up_workers_open(struct up *up, struct det_error *reterr);
 /* Requests the stop of all workers; the second call takes them down. */
 void up_workers_stop(struct up *up);

@@ -135,6 +135,33 @@ static bool has_work(const struct instance *instance)
     return instance_effect_count(instance, false) > 0;
 }
 
+/* Returns the machine if detent.yaml lists it without serving it. */
+static const struct config_machine *find_unserved(const struct instance *instance)
+{
+    const struct config *config = &instance->store->project.config;
+
+    for (size_t i = 0; i < config->machine_count; i++) {
+        const struct config_machine *machine = &config->machines[i];
+
+        if (!machine->is_served && strcmp(machine->name, instance->machine->name) == 0)
+            return machine;
+    }
+    return NULL;
+}
+
+/* Prints why due work is not done. */
+static void print_unserved(struct cli *cli, const struct instance *instance)
+{
+    const struct config_machine *machine = find_unserved(instance);
+    bool is_alone = cli_store_is_unserved(instance->store);
+    char text[CONFIG_UNSERVED_TEXT];
+
+    if (is_alone)
+        facts_print(cli, "so", "no process serves this store: start 'detent up', or your program");
+    if (machine && (is_alone || instance->store->is_served))
+        facts_print(cli, "so", "%s", config_unserved_text(machine, text));
+}
+
 /* Prints what waiting alone would not reveal. */
 static void print_verdict(struct cli *cli, const struct instance *instance)
 {
@@ -142,8 +169,8 @@ static void print_verdict(struct cli *cli, const struct instance *instance)
     bool is_moving =
         instance_timer_count(instance, false) || instance_effect_count(instance, false);
 
-    if (has_work(instance) && cli_store_is_unserved(instance->store))
-        facts_print(cli, "so", "no process serves this store: start 'detent up', or your program");
+    if (has_work(instance))
+        print_unserved(cli, instance);
     if (is_over || is_moving)
         return;
     if (instance_effect_count(instance, true))

@@ -95,8 +95,8 @@ struct cli_store {
     char folder[DET_PATH_MAX]; /* of the project; "": there is none */
 };
 
-/* Opens a store. Complains, and returns an exit code. Close it in either case. A writer waits up to
- * 5 s for another one. */
+/* Opens a store. Complains, and returns an exit code. Close it even after an error. A writer waits
+ * up to 5 s for another one. */
 DET_MUST_CHECK int cli_store_open(
     struct cli *cli, const struct store_request *request, struct cli_store *store);
 /* Opens the store at this URL for reading, whatever the project; `address` is borrowed until it is

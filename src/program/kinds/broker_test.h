@@ -19,7 +19,7 @@
 struct broker {
     char *folder;
     uint16_t port;
-    struct det_process *process; /* NULL: it does not run */
+    struct det_process *process; /* NULL: not running */
     struct certificate certificate;
 };
 
@@ -35,7 +35,7 @@ static inline uint16_t broker_free_port(void)
     return ntohs(address.sin_port);
 }
 
-/* Its log says when it is there. */
+/* Waits until the broker's log reports that it runs. */
 static inline void broker_wait(struct broker *broker)
 {
     struct det_world *world = det_world_real();
@@ -61,7 +61,7 @@ static inline void broker_start(struct broker *broker)
 {
     struct det_world *world = det_world_real();
     char path[512];
-    /* Its usual folder, which is in the PATH of root only. */
+    /* Debian's path; only root has this folder in PATH. */
     static const char usual[] = "/usr/sbin/mosquitto";
     const char *argv[] = { access(usual, X_OK) == 0 ? usual : "mosquitto", "-c", path, NULL };
     struct det_process_options options = {
@@ -139,7 +139,7 @@ static inline char *broker_retained(const struct broker *broker, const char *top
     return text;
 }
 
-/* Asks until it is that: the broker may not have noticed yet. */
+/* Polls until the retained message equals `wanted`. */
 static inline void broker_assert_retained(
     const struct broker *broker, const char *topic, const char *wanted)
 {
@@ -151,7 +151,7 @@ static inline void broker_assert_retained(
         if (is_it)
             return;
     }
-    fail_msg("%s never was %s", topic, wanted);
+    fail_msg("the retained message of %s never became '%s'", topic, wanted);
 }
 
 #endif

@@ -152,7 +152,7 @@ static int set_option(struct reader *reader, const struct cli_option *option, co
 
     if (option->choices && value && !cli_choice_has(option->choices, value))
         return det_error_set(
-            reader->error, DET_ERR_INVALID, "--%s is one of: %s; not '%s'%s", option->name,
+            reader->error, DET_ERR_INVALID, "--%s must be one of: %s; got '%s'%s", option->name,
             option->choices, value, cli_choice_hint(option->choices, value, hint));
     if (is_common(option)) {
         set_common(reader, option, value);
@@ -293,8 +293,8 @@ bool cli_args_number(
         return true;
     }
     cli_report_error(
-        cli, "--%s is a whole number from %llu to %llu, not '%s'", name, (unsigned long long)least,
-        (unsigned long long)most, text);
+        cli, "--%s must be a whole number from %llu to %llu; got '%s'", name,
+        (unsigned long long)least, (unsigned long long)most, text);
     return false;
 }
 
@@ -310,7 +310,7 @@ bool cli_args_span(
         return true;
     }
     cli_report_error(
-        cli, "--%s is a time such as 250ms, 1.5s or 1h30m, %sat most ten years; not '%s'", name,
+        cli, "--%s must be a duration (250ms, 1.5s, 1h30m), %sat most ten years; got '%s'", name,
         least ? "above 0 and " : "", text);
     return false;
 }

@@ -62,7 +62,7 @@ const struct cli_command *cli_command_find(const char *name);
 /* Returns the command with the most similar name, or NULL. */
 const struct cli_command *cli_command_nearest(const char *name);
 /* Returns the command whose first operand may be this word, or NULL: `store` for backup. */
-const struct cli_command *cli_command_with(const char *verb);
+const struct cli_command *cli_command_of_verb(const char *verb);
 /* --project, --json, --color, --help: the options of every command; without the first for commands
  * that define their own. NULL: all. Ends with a NULL name. */
 const struct cli_option *cli_common_options(const struct cli_command *command);

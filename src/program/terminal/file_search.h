@@ -17,7 +17,7 @@ struct cli_names {
  * name, a folder as all files in it and below that end in one of the suffixes, in order of their
  * paths. Skipped below a folder: names that begin with a dot, folders called build or node_modules,
  * and links to folders. Reports what cannot be listed and folders without such a file, and lists
- * the rest. Returns CLI_OK or the first exit code. Free the names in either case. */
+ * the rest. Returns CLI_OK or the first exit code. Free the names even after an error. */
 DET_MUST_CHECK int cli_files_list(
     struct cli *cli, const char *const *operands, const char *const *suffixes,
     struct cli_names *ret);

@@ -45,7 +45,7 @@ static void independent_problems_are_all_reported(void **state)
         { 9, 10, "a step has no key 'snd'; did you mean 'send'?" },
         { 9, 36, "order has no state 'opne'; did you mean 'open'?" },
         { 9, 51, "order has no timer 'remnd'; did you mean 'remind'?" },
-        { 9, 58, "expected a time such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years" },
+        { 9, 58, "expected a duration such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years" },
         { 10, 31, "a step does one thing: 'send' or 'advance'" },
         { 10, 54, "expected a whole number" },
         { 10, 67, "order has no state 'a'" },
@@ -160,7 +160,7 @@ static void step_with_several_actions_is_refused(void **state)
     refused(STEPS("      - {send_all: []}\n"), 5, 20, "'send_all' has 1 to 64 events");
     refused(
         STEPS("      - {advance: soon}\n"), 5, 19,
-        "expected a time such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years");
+        "expected a duration such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years");
     refused(
         STEPS("      - {answer: chrage}\n"), 5, 18,
         "order has no effect 'chrage'; did you mean 'charge'?");
@@ -237,7 +237,7 @@ static void invalid_expectations_are_refused(void **state)
         "this list of names is a sequence, not a single value");
     refused(
         STEPS("      - expect: {timeout: never}\n"), 5, 27,
-        "expected a time such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years, or none");
+        "expected a duration such as 250ms, 1.5s, 30m, 1h30m or 7d, at most ten years, or none");
 }
 
 /* Plays the only case of a text. */

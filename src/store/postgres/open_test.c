@@ -89,9 +89,9 @@ static void another_schema_version_is_refused(void **state)
 
     (void)state;
     free(sql(store, "UPDATE @store SET schema = 8"));
-    refused(url, NULL, DET_ERR_VERSION, "are of version 8, this program knows 7");
+    refused(url, NULL, DET_ERR_VERSION, "have schema version 8, this program supports 7");
     free(sql(store, "UPDATE @store SET schema = 0"));
-    refused(url, NULL, DET_ERR_VERSION, "are of version 0");
+    refused(url, NULL, DET_ERR_VERSION, "have schema version 0");
     free(sql(store, "DELETE FROM @store"));
     refused(url, NULL, DET_ERR_FOREIGN, "is not detent's");
     free(sql(store, "DROP TABLE @store; CREATE TABLE @store (n integer)"));

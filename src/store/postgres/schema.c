@@ -294,7 +294,7 @@ static int verify_schema(const struct verification *verification, struct det_err
         return 0;
     (void)det_error_set(
         reterr, DET_ERR_VERSION,
-        "the tables in the schema %s are of version %lld, this program knows %d; %s",
+        "the tables in the schema %s have schema version %lld, this program supports %d; %s",
         store->url.schema, (long long)verification->schema, POSTGRES_SCHEMA,
         is_older ? "upgrade them with \"detent store upgrade\" or open the store for writing"
                  : "use a newer detent");
@@ -325,8 +325,7 @@ static int upgrade_tables(struct verification *verification, struct det_error *r
         return det_error_set(
             reterr, DET_ERR_FOREIGN,
             "the tables in the schema %s are not those of version %lld: %s; take the newest "
-            "backup, "
-            "nothing was changed",
+            "backup; nothing was changed",
             verification->store->url.schema, (long long)verification->schema, failure.text);
     return report_failure(&failure, r, reterr);
 }

@@ -261,7 +261,7 @@ static int begin_migration(struct det_sql_session *session, struct det_error *re
         return r;
     return det_error_set(
         reterr, DET_ERR_LOCKED,
-        "%lld program%s at work on the store; stop %s first, nothing was changed", (long long)nodes,
+        "%lld program%s at work on the store; stop %s first; nothing was changed", (long long)nodes,
         nodes == 1 ? " is" : "s are", nodes == 1 ? "it" : "them");
 }
 

@@ -68,7 +68,7 @@ static int check_damage(struct migration *migration)
         return r;
     return det_error_set(
         migration->reterr, DET_ERR_CORRUPT,
-        "%lld row%s of %s %s damaged; run \"detent store verify\", nothing was changed",
+        "%lld row%s of %s %s damaged; run \"detent store verify\"; nothing was changed",
         (long long)damaged, det_plural((uint64_t)damaged), migration->definition.machine->name,
         det_is_or_are((uint64_t)damaged));
 }
@@ -168,7 +168,7 @@ static int rename_head(void *context, const struct det_sql_row *row)
     if (r < 0 || det_chain_head_checksum(&head) != det_sql_count(row, HEAD_CHECKSUM))
         return det_error_set(
             migration->reterr, DET_ERR_CORRUPT,
-            "the row of %s %s is damaged; run \"detent store verify\", nothing was changed",
+            "the row of %s %s is damaged; run \"detent store verify\"; nothing was changed",
             head.machine, head.id);
     change.state = head.state = new_state(migration, head.state);
     change.checksum = det_chain_head_checksum(&head);

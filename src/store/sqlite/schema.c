@@ -181,8 +181,8 @@ static int refuse_schema(
 {
     (void)det_error_set(
         reterr, DET_ERR_VERSION,
-        "%s has schema %lld, this program knows %d; %s, nothing was changed", store->path,
-        (long long)gate->schema, DET_SQLITE_SCHEMA, remedy);
+        "%s has schema version %lld, this program supports %d; %s; nothing was changed",
+        store->path, (long long)gate->schema, DET_SQLITE_SCHEMA, remedy);
     if (reterr) {
         reterr->expected = DET_SQLITE_SCHEMA;
         reterr->actual = (uint64_t)gate->schema;

@@ -345,7 +345,7 @@ int det_sqlite_tables_check(struct sqlite_store *store, sqlite3 *database, struc
     else if (missing.size)
         r = det_error_set(
             reterr, DET_ERR_CORRUPT,
-            "%s: take the newest backup, nothing was changed; missing, or of another type: %s",
+            "%s: take the newest backup; nothing was changed; missing, or of another type: %s",
             store->path, det_buffer_text(&missing));
     det_buffer_deinit(&missing);
     return r;

@@ -1,4 +1,4 @@
-/* expect: the context has a member `handler` */
+/* expect: the context must have a member `handler` */
 #include "motor.h"
 
 struct motor {

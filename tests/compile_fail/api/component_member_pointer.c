@@ -1,4 +1,4 @@
-/* expect: the context has a member `struct det_component component` */
+/* expect: the context must have a member `struct det_component component` */
 #include "motor.h"
 
 struct motor {

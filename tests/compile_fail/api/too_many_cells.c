@@ -1,4 +1,4 @@
-/* expect: too many states times events */
+/* expect: states times events must be at most */
 #define TEN(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7) X(n##8) X(n##9)
 #define HUNDRED(X, n) \
     TEN(X, n##0)      \

@@ -1,4 +1,4 @@
-/* expect: an array needs room for at least 1 element */
+/* expect: an array must have room for at least 1 element */
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 

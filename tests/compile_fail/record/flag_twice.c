@@ -1,4 +1,4 @@
-/* expect: a field has a flag twice */
+/* expect: a field must not have a flag twice */
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 

@@ -1,4 +1,4 @@
-/* expect: a field has at most two flags */
+/* expect: a field must have at most two flags */
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 

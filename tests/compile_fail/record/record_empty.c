@@ -1,4 +1,4 @@
-/* expect: a record needs at least one field */
+/* expect: a record must have at least one field */
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 

@@ -1,4 +1,4 @@
-/* expect: a record is too large */
+/* expect: a record must have at most */
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 

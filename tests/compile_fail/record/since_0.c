@@ -1,4 +1,4 @@
-/* expect: SINCE counts from version 1 */
+/* expect: the version of SINCE must be at least 1 */
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 

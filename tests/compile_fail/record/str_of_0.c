@@ -1,4 +1,4 @@
-/* expect: a str or bytes needs room for at least 1 byte */
+/* expect: a str or bytes must have room for at least 1 byte */
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 

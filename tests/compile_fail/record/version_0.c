@@ -1,4 +1,4 @@
-/* expect: the version of a record counts from 1 */
+/* expect: the version of a record must be at least 1 */
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
