@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "bench.h"
+#include "record/number.h"
 #include "json/reader.h"
 
 #define EXIT_NOT_INSTALLED 3
@@ -96,13 +97,15 @@ int bench_child_run(const char *const *arguments, struct det_buffer *output, int
 
 bool bench_child_number(const char *text, const char *name, double *ret)
 {
-    const struct det_json_value *answer = NULL;
+    const struct det_json_value *answer = NULL, *number;
     struct det_arena arena;
-    bool is_there;
+    bool is_there = false;
 
     det_arena_init(&arena, NULL);
-    is_there = det_json_read(&arena, det_view_text(text), &answer, NULL) == 0 &&
-               det_json_value_double(det_json_get(answer, name), ret) == 0;
+    if (det_json_read(&arena, det_view_text(text), &answer, NULL) == 0) {
+        number = det_json_get(answer, name);
+        is_there = det_json_is(number, DET_JSON_NUMBER) && det_parse_double(number->text, ret) == 0;
+    }
     det_arena_deinit(&arena);
     return is_there;
 }

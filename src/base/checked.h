@@ -24,11 +24,6 @@ static inline bool det_mul_size(size_t a, size_t b, size_t *ret)
     return !__builtin_mul_overflow(a, b, ret);
 }
 
-static inline bool det_add_i64(int64_t a, int64_t b, int64_t *ret)
-{
-    return !__builtin_add_overflow(a, b, ret);
-}
-
 static inline bool det_mul_i64(int64_t a, int64_t b, int64_t *ret)
 {
     return !__builtin_mul_overflow(a, b, ret);

@@ -23,10 +23,6 @@ static void integer_arithmetic_reports_overflow(void **state)
     int64_t number = 0;
 
     (void)state;
-    assert_true(det_add_i64(INT64_MAX - 1, 1, &number));
-    assert_true(number == INT64_MAX);
-    assert_false(det_add_i64(INT64_MAX, 1, &number));
-    assert_false(det_add_i64(INT64_MIN, -1, &number));
     assert_true(det_mul_i64(INT64_MIN / 2, 2, &number));
     assert_true(number == INT64_MIN);
     assert_false(det_mul_i64(INT64_MIN, -1, &number));

@@ -15,7 +15,6 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "record/field_value.h"
-#include "record/number.h"
 
 /* Objects with fewer members are searched from the front. */
 #define INDEX_MIN 16
@@ -239,15 +238,21 @@ const char *det_json_value_text(const struct det_json_value *value)
     return value->text.data;
 }
 
+static int read_integer(
+    const struct det_json_value *value, bool *ret_is_negative, uint64_t *ret_number)
+{
+    return det_json_is(value, DET_JSON_NUMBER)
+               ? det_json_integer(value->text, ret_is_negative, ret_number)
+               : DET_ERR_TYPE;
+}
+
 int det_json_value_u64(const struct det_json_value *value, uint64_t *ret)
 {
     bool is_negative = false;
     uint64_t number = 0;
     int r;
 
-    if (!det_json_is(value, DET_JSON_NUMBER))
-        return DET_ERR_TYPE;
-    r = det_json_integer(value->text, &is_negative, &number);
+    r = read_integer(value, &is_negative, &number);
     if (r < 0)
         return r;
     if (is_negative && number)
@@ -262,20 +267,13 @@ int det_json_value_i64(const struct det_json_value *value, int64_t *ret)
     uint64_t number = 0;
     int r;
 
-    if (!det_json_is(value, DET_JSON_NUMBER))
-        return DET_ERR_TYPE;
-    r = det_json_integer(value->text, &is_negative, &number);
+    r = read_integer(value, &is_negative, &number);
     if (r < 0)
         return r;
     if (number > (uint64_t)INT64_MAX + is_negative)
         return DET_ERR_RANGE;
     *ret = (int64_t)(is_negative ? 0 - number : number);
     return 0;
-}
-
-int det_json_value_double(const struct det_json_value *value, double *ret)
-{
-    return det_json_is(value, DET_JSON_NUMBER) ? det_parse_double(value->text, ret) : DET_ERR_TYPE;
 }
 
 int det_json_value_time(const struct det_json_value *value, det_time *ret)

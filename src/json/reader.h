@@ -60,7 +60,6 @@ const char *det_json_value_text(const struct det_json_value *value);
 /* Reads a whole number. DET_ERR_TYPE: not a whole number; DET_ERR_RANGE: it does not fit. */
 DET_MUST_CHECK int det_json_value_u64(const struct det_json_value *value, uint64_t *ret);
 DET_MUST_CHECK int det_json_value_i64(const struct det_json_value *value, int64_t *ret);
-DET_MUST_CHECK int det_json_value_double(const struct det_json_value *value, double *ret);
 DET_MUST_CHECK int det_json_value_time(const struct det_json_value *value, det_time *ret);
 
 /* Return values by key, for texts that detent wrote: NULL, 0 or false if missing or of another

@@ -96,11 +96,10 @@ static void numbers_are_exact(void **state)
 {
     struct document document = read_text(
         "{\"u\":18446744073709551615,\"o\":18446744073709551616,\"i\":-9223372036854775808,"
-        "\"j\":-9223372036854775809,\"z\":-0,\"d\":0.1,\"e\":1e400,\"l\":1.10}");
+        "\"j\":-9223372036854775809,\"z\":-0,\"d\":0.1,\"l\":1.10}");
     const struct det_json_value *root = document.root;
     uint64_t number = 0;
     int64_t whole = 0;
-    double real = 0;
 
     (void)state;
     assert_true(det_json_get_number(root, "u") == UINT64_MAX);
@@ -110,9 +109,8 @@ static void numbers_are_exact(void **state)
     assert_true(det_json_get_signed(root, "i") == INT64_MIN);
     assert_int_equal(det_json_value_i64(det_json_get(root, "j"), &whole), DET_ERR_RANGE);
     assert_int_equal(det_json_value_i64(det_json_get(root, "u"), &whole), DET_ERR_RANGE);
-    assert_int_equal(det_json_value_double(det_json_get(root, "d"), &real), 0);
-    assert_true(real == 0.1);
-    assert_int_equal(det_json_value_double(det_json_get(root, "e"), &real), DET_ERR_RANGE);
+    assert_true(det_view_is(det_json_get(root, "d")->text, "0.1"));
+    assert_int_equal(det_json_value_u64(det_json_get(root, "d"), &number), DET_ERR_TYPE);
     assert_true(det_view_is(det_json_get(root, "l")->text, "1.10"));
     close_document(&document);
 }

@@ -179,11 +179,11 @@ static void folders_are_made_once_and_are_no_files(void **state)
     struct det_file *file;
 
     path_to(fixture, "folder", path);
-    assert_int_equal(0, det_folder_make(world, path));
-    assert_int_equal(DET_ERR_EXISTS, det_folder_make(world, path));
+    assert_int_equal(0, world->ops->folder_make(world, path));
+    assert_int_equal(DET_ERR_EXISTS, world->ops->folder_make(world, path));
     assert_int_equal(0, det_folder_sync(world, path));
     assert_int_equal(0, det_folder_sync(world, fixture->folder));
-    assert_int_equal(DET_ERR_NOT_FOUND, det_folder_make(world, ""));
+    assert_int_equal(DET_ERR_NOT_FOUND, world->ops->folder_make(world, ""));
     assert_int_equal(DET_ERR_IO, det_file_remove(world, path));
     assert_int_equal(DET_ERR_IO, det_file_open(world, path, DET_FILE_WRITE, &file));
     det_file_close(world, open_file(fixture, "a", DET_FILE_WRITE | DET_FILE_CREATE));
@@ -202,7 +202,7 @@ static void paths_that_are_empty_or_too_long_are_invalid(void **state)
     memset(path, 'a', DET_PATH_MAX);
     assert_int_equal(
         DET_ERR_INVALID, det_file_open(world, path, DET_FILE_WRITE | DET_FILE_CREATE, &file));
-    assert_int_equal(DET_ERR_INVALID, det_folder_make(world, path));
+    assert_int_equal(DET_ERR_INVALID, world->ops->folder_make(world, path));
     assert_int_equal(DET_ERR_INVALID, det_file_replace(world, path, "x", 1));
     assert_int_equal(DET_ERR_INVALID, det_file_replace(world, "", "x", 1));
     det_file_close(world, open_file(fixture, "old", DET_FILE_WRITE | DET_FILE_CREATE));
@@ -270,11 +270,12 @@ static void a_replacement_that_fails_leaves_the_old_file(void **state)
 
     path_to(fixture, "a", path);
     assert_int_equal(0, det_file_replace(fixture->world, path, "old", 3));
-    assert_int_equal(0, det_folder_make(fixture->world, path_to(fixture, "a.tmp", temporary)));
+    assert_int_equal(
+        0, fixture->world->ops->folder_make(fixture->world, path_to(fixture, "a.tmp", temporary)));
     assert_int_equal(DET_ERR_IO, det_file_replace(fixture->world, path, "new", 3));
     load_is(fixture, "a", "old");
     path_to(fixture, "b", path);
-    assert_int_equal(0, det_folder_make(fixture->world, path));
+    assert_int_equal(0, fixture->world->ops->folder_make(fixture->world, path));
     assert_int_equal(DET_ERR_IO, det_file_replace(fixture->world, path, "new", 3));
 }
 

@@ -137,11 +137,6 @@ static inline int det_folder_sync(struct det_world *world, const char *path)
     return world->ops->folder_sync(world, path);
 }
 
-static inline int det_folder_make(struct det_world *world, const char *path)
-{
-    return world->ops->folder_make(world, path);
-}
-
 static inline int det_file_lock(struct det_world *world, struct det_file *file)
 {
     return world->ops->file_lock(world, file);

@@ -204,7 +204,7 @@ static void folders_that_are_not_there_are_not_found(void **state)
     path_to(fixture, "none", path);
     assert_int_equal(DET_ERR_NOT_FOUND, det_folder_sync(world, path));
     path_to(fixture, "none/a", path);
-    assert_int_equal(DET_ERR_NOT_FOUND, det_folder_make(world, path));
+    assert_int_equal(DET_ERR_NOT_FOUND, world->ops->folder_make(world, path));
     assert_int_equal(DET_ERR_NOT_FOUND, det_file_replace(world, path, "x", 1));
     assert_int_equal(
         DET_ERR_NOT_FOUND, det_file_open(world, path, DET_FILE_WRITE | DET_FILE_CREATE, &file));
@@ -222,7 +222,8 @@ static void files_are_created_for_their_owner_and_closed_on_exec(void **state)
 
     close(lowest);
     file = open_file(fixture, "a", DET_FILE_WRITE | DET_FILE_CREATE);
-    assert_int_equal(0, det_folder_make(fixture->world, path_to(fixture, "b", path)));
+    assert_int_equal(
+        0, fixture->world->ops->folder_make(fixture->world, path_to(fixture, "b", path)));
     umask(mask);
     assert_int_equal(FD_CLOEXEC, fcntl(lowest, F_GETFD));
     assert_int_equal(0, fstat(lowest, &status));

@@ -9,7 +9,7 @@
 #include <detent/tool/store.h>
 
 #include "store/effect_key.h"
-#include "store/jobs.h"
+#include "store/jobs_test.h"
 #include "store/pad_test.h"
 
 #define OLD_IDENTITY "00112233445566778899aabbccddeeff"

@@ -9,8 +9,7 @@
  * Invariants
  *   1. An item is in `queue`, or in `taken`, or posted; once posted it is not accessed.
  *   2. Items leave `taken` only from its front, so the order of submission is that of the commits.
- *   3. finished <= submitted; an item is finished when its end was posted. A thread that has waited
- *      for a number of finished items finds their ends on the loop.
+ *   3. An item counts as waiting from its submission until its end was posted.
  *   4. The first `suspects` of `taken` were refused together: one of them is invalid. They are
  *      halved repeatedly until it is alone. */
 #include "worker/recorder.h"
@@ -57,10 +56,9 @@ struct det_recorder {
     /* The following fields are unused when it is inline. */
     struct det_thread *thread;
     struct det_mutex *mutex;
-    struct det_condition *changed;  /* signals `queue` or `is_closing` */
-    struct det_condition *advanced; /* signals `finished` */
+    struct det_condition *changed; /* signals `queue` or `is_closing` */
     struct det_list queue;
-    uint64_t submitted, finished;
+    uint64_t waiting_count;
     size_t waiting_bytes;
     bool is_closing;
     /* Used by the thread alone. */
@@ -246,15 +244,13 @@ static void gather(struct det_recorder *recorder)
     det_assert(group->saves_count <= DET_RECORDER_SAVES_MAX);
 }
 
-/* Counts finished items and wakes the waiting threads. */
+/* Finished items wait no more. */
 static void advance(struct det_recorder *recorder, size_t count, size_t bytes)
 {
     det_mutex_lock(recorder->world, recorder->mutex);
-    det_assert(recorder->waiting_bytes >= bytes);
-    recorder->finished += count;
+    det_assert(recorder->waiting_count >= count && recorder->waiting_bytes >= bytes);
+    recorder->waiting_count -= count;
     recorder->waiting_bytes -= bytes;
-    det_assert(recorder->finished <= recorder->submitted);
-    det_condition_broadcast(recorder->world, recorder->advanced);
     det_mutex_unlock(recorder->world, recorder->mutex);
 }
 
@@ -357,8 +353,6 @@ static int start(struct det_recorder *recorder)
     if (r == 0)
         r = det_condition_open(world, &recorder->changed);
     if (r == 0)
-        r = det_condition_open(world, &recorder->advanced);
-    if (r == 0)
         r = det_thread_start(world, "det-recorder", recorder_main, recorder, &recorder->thread);
     return r;
 }
@@ -398,7 +392,7 @@ static void stop(struct det_recorder *recorder)
     det_condition_signal(recorder->world, recorder->changed);
     det_mutex_unlock(recorder->world, recorder->mutex);
     det_thread_join(recorder->world, recorder->thread);
-    det_assert(recorder->finished == recorder->submitted && recorder->waiting_bytes == 0);
+    det_assert(recorder->waiting_count == 0 && recorder->waiting_bytes == 0);
 }
 
 void det_recorder_close(struct det_recorder *recorder)
@@ -407,7 +401,6 @@ void det_recorder_close(struct det_recorder *recorder)
         return;
     if (recorder->thread)
         stop(recorder);
-    det_condition_close(recorder->world, recorder->advanced);
     det_condition_close(recorder->world, recorder->changed);
     det_mutex_close(recorder->world, recorder->mutex);
     if (recorder->group)
@@ -425,7 +418,7 @@ static void enqueue(struct det_recorder *recorder, struct det_recorder_item *ite
     det_assert(!recorder->is_closing);
     was_empty = det_list_is_empty(&recorder->queue);
     det_list_append(&recorder->queue, &item->node);
-    recorder->submitted++;
+    recorder->waiting_count++;
     recorder->waiting_bytes += bytes;
     if (was_empty)
         det_condition_signal(recorder->world, recorder->changed);
@@ -466,23 +459,6 @@ void det_recorder_send(struct det_recorder *recorder, struct det_recorder_job *j
         run_job(recorder, job);
 }
 
-int det_recorder_flush(struct det_recorder *recorder, det_time deadline)
-{
-    uint64_t wanted;
-    int r = 0;
-
-    if (!recorder->thread)
-        return 0;
-    det_mutex_lock(recorder->world, recorder->mutex);
-    wanted = recorder->submitted;
-    while (recorder->finished < wanted && r == 0)
-        r = det_condition_wait(recorder->world, recorder->advanced, recorder->mutex, deadline);
-    if (recorder->finished >= wanted)
-        r = 0;
-    det_mutex_unlock(recorder->world, recorder->mutex);
-    return r;
-}
-
 int det_recorder_load(
     struct det_recorder *recorder, const struct det_document_query *query,
     int (*visit)(void *context, const struct det_document *document), void *context)
@@ -497,7 +473,7 @@ void det_recorder_waiting(struct det_recorder *recorder, struct det_recorder_wai
     if (!recorder->thread)
         return;
     det_mutex_lock(recorder->world, recorder->mutex);
-    ret->count = recorder->submitted - recorder->finished;
+    ret->count = recorder->waiting_count;
     ret->bytes = recorder->waiting_bytes;
     det_mutex_unlock(recorder->world, recorder->mutex);
 }

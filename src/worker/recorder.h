@@ -87,9 +87,6 @@ DET_MUST_CHECK int det_recorder_submit(
     struct det_recorder *recorder, const struct det_recording *wanted);
 /* Any thread; never fails. */
 void det_recorder_send(struct det_recorder *recorder, struct det_recorder_job *job);
-/* Waits until everything submitted before is finished, also with errors; DET_ERR_TIMEOUT at the
- * monotonic deadline. Their `done` is posted then, but may not have run. Not from a job. */
-DET_MUST_CHECK int det_recorder_flush(struct det_recorder *recorder, det_time deadline);
 
 /* Reads on the calling thread, which waits: for the start, before anything is submitted. Like
  * det_store_documents_list(); use a job to get the position. */

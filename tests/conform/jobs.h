@@ -6,7 +6,7 @@
 #define DET_CONFORM_JOBS_H
 
 #include "conform/conform.h"
-#include "store/jobs.h"
+#include "store/jobs_test.h"
 
 #define LONG  DET_HOUR
 #define SHORT DET_MILLISECOND

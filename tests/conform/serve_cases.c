@@ -239,6 +239,91 @@ static void unused_names_may_be_missing_in_a_definition(void **state)
     }
 }
 
+/* A timer and four effects: all but one effect are dead. */
+static void write_dead_rows(struct subject *subject)
+{
+    struct draft draft;
+
+    draft_init(&draft, subject);
+    draft_event(&draft, PARCEL_COUNT, DET_OUTCOME_STAY, PARCEL_CREATED);
+    draft_timer(&draft, DET_STORE_SET, PARCEL_REMINDER, 10);
+    draft_effect(&draft, DET_STORE_SET, 1, 0)->is_dead = true;
+    draft_effect(&draft, DET_STORE_SET, 1, 1);
+    draft_effect(&draft, DET_STORE_SET, 1, 3)->is_dead = true;
+    draft_effect(&draft, DET_STORE_SET, 1, 5)->is_dead = true;
+    draft.effects[2].effect.to = PARCEL_HELD;
+    draft.effect_values[3] = parcel_value(PARCEL_CHECKED, 7);
+    assert_int_equal(draft_commit(&draft), 0);
+    draft_init(&draft, subject);
+    draft_timer(&draft, DET_STORE_UPDATE, PARCEL_REMINDER, 10)->is_dead = true;
+    assert_int_equal(draft_commit(&draft), 0);
+}
+
+struct loaded_rows {
+    unsigned timers, effects, live;
+};
+
+static int count_timer(void *context, const struct det_store_timer *row)
+{
+    (void)row;
+    ((struct loaded_rows *)context)->timers++;
+    return 0;
+}
+
+static int count_effect(void *context, const struct det_store_effect *row)
+{
+    struct loaded_rows *loaded = context;
+
+    loaded->effects++;
+    loaded->live += !row->is_dead;
+    return 0;
+}
+
+static void assert_rows_loaded(
+    struct box *box, const struct det_machine *machine, unsigned timers, unsigned effects)
+{
+    struct loaded_rows found = { 0 };
+    const struct det_store_rows rows = { .context = &found,
+                                         .timer = count_timer,
+                                         .effect = count_effect };
+    struct parcel_data data;
+    struct det_store_loaded loaded = { .data = &data };
+
+    assert_int_equal(box->store->ops->load(box->store, machine, "p", &rows, &loaded), 0);
+    box->store->ops->release(box->store, loaded.instance);
+    assert_int_equal(found.timers, timers);
+    assert_int_equal(found.effects, effects);
+    assert_int_equal(found.live, 1);
+}
+
+/* `serve` accepts these definitions: so an instance with such rows can be loaded. */
+static void dead_rows_with_names_that_are_missing_stay_in_the_store_only(void **state)
+{
+    static const struct {
+        const char *const replacements[3];
+        unsigned timers, effects; /* loaded */
+    } variants[] = {
+        { { NULL }, 1, 4 },
+        { { "reminder", "memo", NULL }, 0, 4 },
+        { { "is_late", "too_late", NULL }, 0, 4 },
+        { { "print_label", "print_sign", NULL }, 1, 3 },
+        { { "held)", "kept)", NULL }, 1, 3 },
+        { { "checked,", "verified,", NULL }, 1, 3 },
+    };
+    struct box *box = *state;
+
+    write_dead_rows(subject_start(box, "p"));
+    for (size_t i = 0; keeps_definitions(box) && i < sizeof variants / sizeof *variants; i++) {
+        struct det_error error = { 0 };
+        struct det_spec *spec;
+
+        assert_served(box, serve_variant(box, variants[i].replacements, &spec, &error), &error);
+        assert_rows_loaded(box, det_spec_machine(spec), variants[i].timers, variants[i].effects);
+        done_with(box, spec);
+        box->store = box_open_store(box);
+    }
+}
+
 /* The refusal changes nothing: the right definition is served afterwards. */
 static void refused_definition_changes_nothing(void **state)
 {
@@ -319,6 +404,7 @@ static const struct CMUnitTest serves[] = {
     CASE(a_definition_without_the_event_of_a_timer_is_refused),
     CASE(a_definition_without_an_effect_that_has_not_ended_is_refused),
     CASE(unused_names_may_be_missing_in_a_definition),
+    CASE(dead_rows_with_names_that_are_missing_stay_in_the_store_only),
     CASE(refused_definition_changes_nothing),
     CASE(every_machine_is_listed_once),
     CASE(newest_definition_of_a_machine_is_listed),

@@ -340,7 +340,8 @@ struct det_store_ops {
     int (*commit)(struct det_store *store, struct det_store_commit *const *commits, size_t count);
     /* DET_ERR_NOT_FOUND: no such instance. After an error no handle is held. DET_ERR_CORRUPT: a
      * checksum is wrong; DET_ERR_VERSION: a definition with other names wrote the instance. Other
-     * instances are not affected. */
+     * instances are not affected. A dead timer or effect with a name that is not in the definition,
+     * which `serve` does not check, stays in the store and is not passed on. */
     int (*load)(
         struct det_store *store, const struct det_machine *machine, const char *id,
         const struct det_store_rows *rows, struct det_store_loaded *ret);

@@ -147,7 +147,7 @@ static int use_disk(struct det_test_memory *memory, void *argument)
     if (r < 0)
         return r;
     world = det_sim_world(sim);
-    r = det_folder_make(world, "folder");
+    r = world->ops->folder_make(world, "folder");
     if (r == 0)
         r = det_file_replace(world, "folder/a", "oooo", 4);
     if (r == 0) {

@@ -309,15 +309,15 @@ static void a_removal_and_a_folder_are_durable_with_their_folder(void **state)
         make_durable(world, "b", 'o', 1);
         assert_int_equal(0, det_file_remove(world, "/x/a"));
         assert_int_equal(0, det_file_remove(world, "b"));
-        assert_int_equal(0, det_folder_make(world, "/y"));
+        assert_int_equal(0, world->ops->folder_make(world, "/y"));
         assert_int_equal(0, det_folder_sync(world, "."));
         det_sim_power_cut(sim);
         assert_int_equal(CONTENT_MISSING, content_of(world, "b", 1));
         back += content_of(world, "/x/a", 1) == CONTENT_OLD;
-        folders += det_folder_make(world, "/y") == DET_ERR_EXISTS;
+        folders += world->ops->folder_make(world, "/y") == DET_ERR_EXISTS;
         assert_int_equal(0, det_folder_sync(world, "/"));
         det_sim_power_cut(sim);
-        assert_int_equal(DET_ERR_EXISTS, det_folder_make(world, "/y"));
+        assert_int_equal(DET_ERR_EXISTS, world->ops->folder_make(world, "/y"));
         det_sim_close(sim);
     }
     assert_in_range(back, 1, count - 1);

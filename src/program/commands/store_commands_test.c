@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "inspect/store_test.h"
-#include "store/jobs.h"
+#include "store/jobs_test.h"
 #include "store/sqlite/sqlite.h"
 #include "terminal/args.h"
 

@@ -4,7 +4,7 @@
 /* export_test.c - exports of a store that others work with: what is sealed can be imported. */
 #include <fcntl.h>
 
-#include "store/jobs.h"
+#include "store/jobs_test.h"
 #include "transfer/export.h"
 #include "transfer/export_test.h"
 #include "transfer/hash_chain.h"

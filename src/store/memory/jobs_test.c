@@ -4,7 +4,7 @@
 /* jobs_test.c - jobs when memory fails; tests/conform/job_cases.c has the rest. */
 #include "lib/test.h"
 
-#include "store/jobs.h"
+#include "store/jobs_test.h"
 #include "store/store.h"
 
 static int count(void *context, const struct det_job_row *job)

@@ -18,8 +18,6 @@
 
 #define BACKOFF_FIRST (5 * DET_MILLISECOND)
 #define BACKOFF_MAX   (500 * DET_MILLISECOND)
-/* A job that reads a whole table may take longer. */
-#define SESSION_SPAN (10 * DET_MINUTE)
 
 /* Prefers a connected one. */
 static struct postgres_connection *find_free(struct postgres_store *store)
@@ -114,7 +112,8 @@ static int make_ready(
 }
 
 static int try_job(
-    struct postgres_store *store, const struct postgres_job *job, struct postgres_failure *ret)
+    struct postgres_store *store, const struct postgres_job *job, det_time span,
+    struct postgres_failure *ret)
 {
     struct det_world *world = store->store.world;
     struct postgres_connection *connection = take_connection(store);
@@ -127,7 +126,8 @@ static int try_job(
         det_postgres_exchange_init(&exchange, connection);
         job->send(&exchange, job->context);
         /* A little longer than the server's own limit, so that its error arrives first. */
-        det_postgres_exchange_finish(&exchange, deadline + store->timeout / 4);
+        det_postgres_exchange_finish(
+            &exchange, span ? deadline + span : deadline + store->timeout / 4);
         if (exchange.failure.action == POSTGRES_DONE && job->take)
             r = job->take(&exchange, job->context);
         if (exchange.failure.action == POSTGRES_DONE)
@@ -194,8 +194,9 @@ static int result_in_doubt(int result)
                : result;
 }
 
-int det_postgres_run(
-    struct postgres_store *store, const struct postgres_job *job, struct postgres_failure *retfail)
+int det_postgres_run_for(
+    struct postgres_store *store, const struct postgres_job *job, det_time span,
+    struct postgres_failure *retfail)
 {
     struct det_world *world = store->store.world;
     det_time deadline = det_world_now(world, DET_CLOCK_MONOTONIC) + store->timeout;
@@ -204,7 +205,7 @@ int det_postgres_run(
     int r;
 
     for (unsigned attempt = 0;; attempt++) {
-        r = try_job(store, job, &failure);
+        r = try_job(store, job, span, &failure);
         is_in_doubt = is_in_doubt || failure.action == POSTGRES_UNKNOWN;
         if (failure.action == POSTGRES_DONE || !is_worth_it(job, &failure))
             break;
@@ -219,6 +220,12 @@ int det_postgres_run(
     if (retfail)
         *retfail = failure;
     return failure.action == POSTGRES_DONE ? r : failure.result;
+}
+
+int det_postgres_run(
+    struct postgres_store *store, const struct postgres_job *job, struct postgres_failure *retfail)
+{
+    return det_postgres_run_for(store, job, 0, retfail);
 }
 
 struct question {
@@ -267,7 +274,7 @@ int det_postgres_session_open(struct postgres_session *session, struct postgres_
     det_time now = det_world_now(store->store.world, DET_CLOCK_MONOTONIC);
     int r;
 
-    *session = (struct postgres_session){ .store = store, .span = SESSION_SPAN };
+    *session = (struct postgres_session){ .store = store, .span = POSTGRES_LONG_SPAN };
     session->connection = take_connection(store);
     r = make_ready(session->connection, now + store->timeout, &session->failure);
     if (r < 0)

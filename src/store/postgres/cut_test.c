@@ -15,7 +15,7 @@
 #include "base/buffer.h"
 #include "lib/patience.h"
 #include "lib/proxy.h"
-#include "store/jobs.h"
+#include "store/jobs_test.h"
 
 /* In how many places the answers of each operation are cut. */
 #define CUTS UINT64_C(9)

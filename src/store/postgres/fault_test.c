@@ -563,6 +563,31 @@ static void unanswered_listener_does_not_delay_close(void **state)
     free(url);
 }
 
+static int count_row(void *context, const struct det_sql_row *row)
+{
+    (void)row;
+    ++*(unsigned *)context;
+    return 0;
+}
+
+static void question_that_reads_whole_tables_may_take_longer(void **state)
+{
+    struct pad *pad = desk_open();
+    unsigned rows = 0;
+    const struct det_sql_question question = {
+        .statement = DET_SQL_COUNT_ALL, .read = count_row, .context = &rows, .is_scan = true
+    };
+
+    (void)state;
+    free(
+        sql(pad->store, "ALTER TABLE @definitions RENAME TO quick; CREATE VIEW @definitions AS "
+                        "SELECT quick.* FROM @quick, pg_sleep(0.2)"));
+    hurry(pad, DET_MILLISECOND);
+    assert_int_equal(det_sql_ask(pad->store, &question, 1, NULL), 0);
+    assert_int_equal(rows, 2);
+    desk_close(pad);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -574,6 +599,7 @@ int main(void)
         cmocka_unit_test(a_commit_without_an_answer_is_unknown_and_sent_once),
         cmocka_unit_test(a_commit_that_was_cut_in_its_statement_is_tried_again),
         cmocka_unit_test(a_row_that_stays_locked_is_busy_in_the_end),
+        cmocka_unit_test(question_that_reads_whole_tables_may_take_longer),
         cmocka_unit_test(store_reconnects_to_a_restarted_server),
         cmocka_unit_test(a_server_that_stays_away_is_an_error_in_time),
         cmocka_unit_test(a_server_that_went_back_in_time_gets_no_commit),

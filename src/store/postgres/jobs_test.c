@@ -7,7 +7,7 @@
 #include "store/postgres/postgres_test.h"
 
 #include "os/os.h"
-#include "store/jobs.h"
+#include "store/jobs_test.h"
 #include "store/postgres/plan_test.h"
 
 #define PUTTERS 6u

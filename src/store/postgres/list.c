@@ -12,54 +12,29 @@
 #include "os/os.h"
 #include "store/contract.h"
 #include "store/log.h"
-#include "store/postgres/postgres.h"
+#include "store/postgres/session.h"
 #include "store/row.h"
+#include "store/sql/load.h"
+#include "store/sql/log.h"
 
 #define PAGE_ROWS 1024
 /* Interval of deletions of expired event ids. */
 #define FORGET_INTERVAL DET_MINUTE
 
-/* The current name of an event. */
-static const char *name_of(
-    const struct postgres_store *store, const struct det_machine *machine, enum det_name_kind kind,
-    const PGresult *rows, int place[2])
-{
-    return det_sql_renamed(
-        &store->store, machine->name, kind, det_postgres_number(rows, place[0], 12),
-        det_postgres_text(rows, place[0], place[1]));
-}
-
+/* Reads a row of EVENTS_AFTER, whose first column is the position. `value` and `trace` are memory
+ * for parts of the event. */
 static int read_event(
-    const struct postgres_store *store, const struct det_machine *machine, const PGresult *rows,
-    int row, void *value, struct det_store_event *ret)
+    const struct postgres_instance *instance, const struct det_store *store,
+    const struct det_sql_row *row, void *value, struct det_trace_context *trace,
+    struct det_store_event *ret)
 {
-    int r, outcome = det_outcome_find(det_postgres_text(rows, row, 5));
+    struct det_chain_bytes hash;
+    struct det_chain_event event = det_sql_event_read(row, &hash);
+    int r;
 
-    *ret = (struct det_store_event){
-        .sequence = (uint64_t)det_postgres_number(rows, row, 0),
-        .visit = (uint64_t)det_postgres_number(rows, row, 1),
-        .outcome = (uint16_t)outcome,
-        .choice = (uint16_t)det_postgres_number(rows, row, 6),
-        .is_timeout = det_postgres_bool(rows, row, 7),
-        .at = det_postgres_number(rows, row, 8),
-        .event_id = det_postgres_text(rows, row, 9),
-        .cause = det_postgres_text(rows, row, 10),
-    };
-    if (outcome < 0)
-        return DET_ERR_VERSION;
-    r = det_row_state_find(
-        machine, name_of(store, machine, DET_NAME_STATE, rows, (int[]){ row, 2 }), &ret->from);
-    if (r == 0)
-        r = det_row_state_find(
-            machine, name_of(store, machine, DET_NAME_STATE, rows, (int[]){ row, 3 }), &ret->to);
-    if (r == 0)
-        r = det_row_event_find(
-            machine, name_of(store, machine, DET_NAME_EVENT, rows, (int[]){ row, 4 }), &ret->event);
-    if (r == 0 && ret->event != UINT16_MAX) {
-        r = det_row_payload_decode(
-            &store->store, machine, ret->event, det_postgres_bytes(rows, row, 11), value);
-        ret->value = value;
-    }
+    r = det_sql_event_load(store, instance->machine, det_sql_number(row, 0), &event, value, ret);
+    if (det_trace_context_read(det_sql_bytes(row, DET_SQL_EVENT_TRACE), trace))
+        ret->trace = trace;
     return r;
 }
 
@@ -69,10 +44,10 @@ int det_postgres_events(
 {
     struct postgres_store *store = postgres_store_of(base);
     const struct postgres_instance *instance = postgres_instance_of(handle);
-    const struct det_machine *machine = instance->machine;
+    size_t value_size = instance->machine->event_size;
     struct det_trace_context trace;
     struct det_store_event event;
-    void *value = det_alloc_zero(base->allocator, machine->event_size);
+    void *value = det_alloc_zero(base->allocator, value_size);
     int r, count = PAGE_ROWS;
 
     det_contract_events(handle, visit);
@@ -87,9 +62,9 @@ int det_postgres_events(
         r = det_postgres_query(store, POSTGRES_EVENTS_AFTER, &parameters, &rows, NULL);
         count = PQntuples(rows);
         for (int i = 0; r == 0 && i < count; i++) {
-            r = read_event(store, machine, rows, i, value, &event);
-            if (det_trace_context_read(det_postgres_bytes(rows, i, 13), &trace))
-                event.trace = &trace;
+            const struct det_sql_row row = det_postgres_row(rows, i);
+
+            r = read_event(instance, base, &row, value, &trace, &event);
             if (r == 0)
                 r = visit(context, &event);
             after = event.sequence;
@@ -97,7 +72,7 @@ int det_postgres_events(
         PQclear(rows);
     }
     if (value)
-        det_free(base->allocator, value, machine->event_size);
+        det_free(base->allocator, value, value_size);
     return r;
 }
 

@@ -4,6 +4,7 @@
 /* postgres.c - the driver of "postgres:" and "postgresql:": opens, closes, lists operations. */
 #include "store/postgres/postgres.h"
 #include "store/postgres/session.h"
+#include "store/sql/count.h"
 #include "store/sql/definitions.h"
 #include "store/sql/instance.h"
 #include "store/sql/migrate.h"
@@ -115,7 +116,7 @@ static const struct det_store_ops ops = {
     .cancel = det_postgres_cancel,
     .machines = det_sql_machines,
     .log = det_postgres_log,
-    .count = det_postgres_count,
+    .count = det_sql_count_all,
     .migrate = det_sql_migrate,
     .jobs = &det_postgres_jobs,
     .documents = &det_postgres_documents,

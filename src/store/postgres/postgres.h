@@ -266,6 +266,11 @@ struct postgres_job {
 /* DET_ERR_IO: unknown outcome. `retfail` (may be NULL) is the failure. */
 DET_MUST_CHECK int det_postgres_run(
     struct postgres_store *store, const struct postgres_job *job, struct postgres_failure *retfail);
+/* Like det_postgres_run(), with another time limit of one exchange; 0: that of the store. */
+#define POSTGRES_LONG_SPAN (10 * DET_MINUTE) /* a job that reads whole tables */
+DET_MUST_CHECK int det_postgres_run_for(
+    struct postgres_store *store, const struct postgres_job *job, det_time span,
+    struct postgres_failure *retfail);
 /* Runs one reading statement on any free connection. `ret` is its result, which PQclear() frees,
  * NULL after an error; `retfail` may be NULL. */
 DET_MUST_CHECK int det_postgres_query(
@@ -334,11 +339,6 @@ void det_postgres_variants_close(struct postgres_store *store);
 int det_postgres_queue(
     struct det_store *base, struct det_store_instance *handle, struct det_store_place **ret);
 void det_postgres_leave_queue(struct det_store *base, struct det_store_place *place);
-
-/* postgres/count.c */
-int det_postgres_count(
-    struct det_store *base, int (*visit)(void *context, const struct det_store_counted *row),
-    void *context, uint64_t *ret_bytes);
 
 /* postgres/log.c */
 void det_postgres_log_close(struct postgres_store *store);

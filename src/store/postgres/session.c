@@ -153,7 +153,8 @@ static int ask_all(
     struct postgres_failure failure;
     int r;
 
-    r = det_postgres_run(postgres_store_of(base), &job, &failure);
+    r = det_postgres_run_for(
+        postgres_store_of(base), &job, questions[0].is_scan ? POSTGRES_LONG_SPAN : 0, &failure);
     (void)explain_failure(&failure, r, retreason);
     for (size_t i = 0; r == 0 && i < count; i++)
         r = read_rows(&questions[i], asking.answers[i]);
@@ -309,6 +310,21 @@ static int write_heads(
     return r;
 }
 
+static int measure(struct det_store *base, uint64_t *ret)
+{
+    struct postgres_store *store = postgres_store_of(base);
+    struct postgres_parameters name = { 0 };
+    PGresult *rows;
+    int r;
+
+    det_postgres_add_text(&name, store->url.schema);
+    r = det_postgres_query(store, POSTGRES_SIZE, &name, &rows, NULL);
+    if (r == 0)
+        *ret = (uint64_t)det_postgres_number(rows, 0, 0);
+    PQclear(rows);
+    return r;
+}
+
 static int64_t key_of(
     const struct det_store_instance *instance, const struct det_machine **ret_machine)
 {
@@ -328,5 +344,6 @@ const struct det_sql_ops det_postgres_sql = {
     .begin_migration = begin_migration,
     .take_position = take_position,
     .write_heads = write_heads,
+    .measure = measure,
     .key_of = key_of,
 };

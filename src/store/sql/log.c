@@ -31,7 +31,7 @@ enum {
     LOGGED_TRACE,
 };
 
-/* Columns of EVENT_READ, EVENT_SCAN and CHECK_EVENTS. */
+/* Columns of EVENT_READ, EVENT_SCAN, EVENTS_AFTER and CHECK_EVENTS. */
 enum {
     EVENT_SEQUENCE = 1,
     EVENT_VERSION,

@@ -12,6 +12,8 @@
 
 /* The columns that a walk needs before it reads the row. */
 enum { DET_SQL_LOGGED_POSITION, DET_SQL_LOGGED_INSTANCE };
+/* The column of an event that follows those of det_sql_event_read(), where a statement has it. */
+enum { DET_SQL_EVENT_TRACE = 15 };
 
 /* Reads a row of the log, with current names. Pointers are into the row and into `trace`. */
 struct det_store_logged det_sql_logged_read(

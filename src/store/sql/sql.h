@@ -178,6 +178,8 @@ struct det_sql_ops {
     int (*write_heads)(
         struct det_sql_session *session, const struct det_sql_head_change *changes, size_t count,
         bool are_snapshots);
+    /* Size of the store in bytes. */
+    int (*measure)(struct det_store *store, uint64_t *ret);
     /* The key and the machine of an instance. */
     int64_t (*key_of)(
         const struct det_store_instance *instance, const struct det_machine **ret_machine);

@@ -3,7 +3,7 @@
 
 /* change_test.c - any failure of SQLite leaves a change complete or undone. */
 /* test: sanitized */
-#include "store/jobs.h"
+#include "store/jobs_test.h"
 #include "store/sqlite/operation_test.h"
 
 static int do_compact(struct shelf *shelf, struct det_buffer *printed)

@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "os/os.h"
 #include "store/contract.h"
+#include "store/sql/load.h"
 #include "store/sql/log.h"
 #include "store/sqlite/session.h"
 
@@ -34,7 +35,7 @@ static int read_columns(struct sqlite_call *call, struct sqlite_event *ret)
 
     ret->previous = det_sqlite_get_number(call, 0);
     ret->event = det_sql_event_read(&row, &hash);
-    ret->has_trace = det_trace_context_read(det_sqlite_get_bytes(call, 15), &ret->trace);
+    ret->has_trace = det_trace_context_read(det_sql_bytes(&row, DET_SQL_EVENT_TRACE), &ret->trace);
     if (call->code != SQLITE_OK)
         return det_sqlite_error(call->code);
     if (!hash.data || hash.size != DET_CHAIN_SIZE)
@@ -156,50 +157,6 @@ static bool pop_step(struct det_buffer *steps, struct sqlite_step *ret)
     return true;
 }
 
-/* Replaces recorded names by the machine's current ones. */
-static void rename_event(
-    const struct event_walk *walk, int64_t position, struct det_chain_event *event)
-{
-    const char *machine = walk->instance->machine->name;
-    const struct det_renames *renames = walk->store->sql.renames;
-
-    event->from = det_renames_apply(renames, machine, DET_NAME_STATE, position, event->from);
-    event->to = det_renames_apply(renames, machine, DET_NAME_STATE, position, event->to);
-    event->event = det_renames_apply(renames, machine, DET_NAME_EVENT, position, event->event);
-}
-
-static int to_store_event(
-    const struct event_walk *walk, const struct sqlite_event *row, char *value,
-    struct det_store_event *ret)
-{
-    const struct det_machine *machine = walk->instance->machine;
-    int outcome = det_outcome_find(row->event.outcome);
-    int r;
-
-    if (outcome < 0)
-        return DET_ERR_CORRUPT;
-    *ret = (struct det_store_event){
-        .sequence = row->event.sequence,
-        .visit = row->event.visit,
-        .outcome = (uint16_t)outcome,
-        .choice = (uint16_t)row->event.choice,
-        .is_timeout = row->event.is_timeout,
-        .at = row->event.at,
-        .event_id = row->event.event_id,
-        .cause = row->event.cause,
-    };
-    r = det_row_state_find(machine, row->event.from, &ret->from);
-    if (r == 0)
-        r = det_row_state_find(machine, row->event.to, &ret->to);
-    if (r == 0)
-        r = det_row_event_find(machine, row->event.event, &ret->event);
-    if (r < 0 || ret->event == UINT16_MAX)
-        return r;
-    ret->value = value;
-    return det_row_payload_decode(
-        &walk->store->store, machine, ret->event, row->event.payload, value);
-}
-
 /* Adds an event to the page; 1: the page is full now. */
 static int keep_event(struct event_walk *walk, struct sqlite_event *row, int64_t position)
 {
@@ -209,8 +166,8 @@ static int keep_event(struct event_walk *walk, struct sqlite_event *row, int64_t
 
     if (!value)
         return DET_ERR_NO_MEMORY;
-    rename_event(walk, position, &row->event);
-    r = to_store_event(walk, row, value, &event);
+    r = det_sql_event_load(
+        &walk->store->store, walk->instance->machine, position, &row->event, value, &event);
     if (r == 0)
         r = det_sql_page_keep(&walk->page, &event.event_id);
     if (r == 0)

@@ -9,7 +9,7 @@
 
 #include <detent/sim.h>
 
-#include "store/jobs.h"
+#include "store/jobs_test.h"
 #include "store/sqlite/sqlite.h"
 #include "store/store.h"
 

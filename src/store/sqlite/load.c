@@ -2,40 +2,25 @@
  * Copyright the detent authors */
 
 /* load.c - reads an instance and all of its rows in one transaction. */
-#include <detent/tool/machine.h>
-#include <string.h>
+#include "store/sql/load.h"
 
 #include "base/assert.h"
 #include "base/memory.h"
 #include "os/os.h"
 #include "store/contract.h"
-#include "store/sqlite/sqlite.h"
+#include "store/sql/instance.h"
+#include "store/sqlite/session.h"
 
 int det_sqlite_head_read(struct sqlite_call *call, struct sqlite_head *ret)
 {
-    struct det_chain_head *head = &ret->head;
+    const struct det_sql_row row = det_sqlite_row(call);
+    int64_t checksum = det_sqlite_get_number(call, 14);
+    int r;
 
     ret->key = det_sqlite_get_number(call, 0);
-    *head = (struct det_chain_head){
-        .machine = det_sqlite_get_text(call, 1, false),
-        .id = det_sqlite_get_text(call, 2, false),
-        .version = (uint64_t)det_sqlite_get_number(call, 3),
-        .state = det_sqlite_get_text(call, 4, false),
-        .sequence = (uint64_t)det_sqlite_get_number(call, 5),
-        .visit = (uint64_t)det_sqlite_get_number(call, 6),
-        .transitions = (uint64_t)det_sqlite_get_number(call, 7),
-        .started_at = det_sqlite_get_number(call, 8),
-        .moved_at = det_sqlite_get_number(call, 9),
-        .is_stopped = det_sqlite_get_number(call, 10) != 0,
-        .reason = det_sqlite_get_text(call, 11, true),
-        .data = det_sqlite_get_bytes(call, 12),
-    };
-    ret->checksum = (uint32_t)det_sqlite_get_number(call, 14);
-    if (call->code != SQLITE_OK)
-        return det_sqlite_error(call->code);
-    if (ret->checksum != det_sqlite_get_number(call, 14))
-        return DET_ERR_CORRUPT;
-    return det_sqlite_get_hash(call, 13, &head->hash);
+    ret->checksum = (uint32_t)checksum;
+    r = det_sql_head_read(&row, 3, &ret->head);
+    return r == 0 && ret->checksum != checksum ? DET_ERR_CORRUPT : r;
 }
 
 int det_sqlite_handle_open(
@@ -106,156 +91,42 @@ static int find_head(
     return r;
 }
 
-/* Room for two structs of the machine in the connection: an event, followed by data. */
-static char *values_of(struct sqlite_connection *reader, const struct det_machine *machine)
-{
-    size_t size = (machine->event_size + 15u) / 16u * 16u + det_machine_data(machine)->size;
-
-    det_buffer_clear(&reader->values);
-    return det_buffer_extend(&reader->values, size + 1);
-}
-
-static int load_timer(
-    struct sqlite_call *call, const struct det_machine *machine, char *value,
-    const struct det_store_rows *rows)
-{
-    struct det_store_timer row = {
-        .visit = (uint64_t)det_sqlite_get_number(call, 1),
-        .due = det_sqlite_get_number(call, 2),
-        .attempts = (uint32_t)det_sqlite_get_number(call, 5),
-        .last_error = (int)det_sqlite_get_number(call, 6),
-        .next = det_sqlite_get_number(call, 7),
-        .reason = det_sqlite_get_text(call, 8, true),
-        .is_dead = det_sqlite_get_number(call, 9) != 0,
-    };
-    struct det_chain_bytes payload;
-    int r;
-
-    r = det_sqlite_get_complete(call, 10);
-    if (r < 0)
-        return r;
-    r = det_row_timer_find(machine, det_sqlite_get_text(call, 0, false), &row.timer);
-    if (r == 0)
-        r = det_row_event_find(machine, det_sqlite_get_text(call, 3, false), &row.event);
-    payload = det_sqlite_get_bytes(call, 4);
-    if (call->code != SQLITE_OK)
-        return det_sqlite_error(call->code);
-    /* A dead row whose name is not in the definition stays in the file only. */
-    if (r < 0)
-        return row.is_dead ? 0 : r;
-    if (payload.data) {
-        r = det_row_payload_decode(call->connection->store, machine, row.event, payload, value);
-        row.value = value;
-    }
-    return r < 0 || !rows->timer ? r : rows->timer(rows->context, &row);
-}
-
-static int effect_names(
-    struct sqlite_call *call, const struct det_machine *machine, struct det_store_effect *row,
-    uint16_t *event)
-{
-    int r;
-
-    r = det_row_effect_find(machine, det_sqlite_get_text(call, 2, false), &row->effect);
-    if (r == 0)
-        r = det_row_state_find(machine, det_sqlite_get_text(call, 3, false), &row->from);
-    if (r == 0)
-        r = det_row_state_find(machine, det_sqlite_get_text(call, 4, false), &row->to);
-    return r < 0 ? r : det_row_event_find(machine, det_sqlite_get_text(call, 12, true), event);
-}
-
-static int load_effect(
-    struct sqlite_call *call, const struct det_machine *machine, char *value,
-    const struct det_store_rows *rows)
-{
-    char *data = value + ((size_t)machine->event_size + 15) / 16 * 16;
-    struct det_store_effect row = {
-        .sequence = (uint64_t)det_sqlite_get_number(call, 0),
-        .index = (uint16_t)det_sqlite_get_number(call, 1),
-        .visit = (uint64_t)det_sqlite_get_number(call, 5),
-        .asked = (uint64_t)det_sqlite_get_number(call, 6),
-        .at = det_sqlite_get_number(call, 7),
-        .attempts = (uint32_t)det_sqlite_get_number(call, 8),
-        .last_error = (int)det_sqlite_get_number(call, 9),
-        .next = det_sqlite_get_number(call, 10),
-        .is_dead = det_sqlite_get_number(call, 14) != 0,
-        .reason = det_sqlite_get_text(call, 15, true),
-        .data = data,
-    };
-    struct det_chain_bytes bytes = det_sqlite_get_bytes(call, 11);
-    struct det_trace_context trace;
-    uint16_t event = UINT16_MAX;
-    int r;
-
-    if (det_trace_context_read(det_sqlite_get_bytes(call, 16), &trace))
-        row.trace = &trace;
-    det_row_origin(&row, det_sqlite_get_text(call, 18, true));
-    r = det_sqlite_get_complete(call, 17);
-    if (r < 0)
-        return r;
-    r = effect_names(call, machine, &row, &event);
-    if (call->code != SQLITE_OK)
-        return det_sqlite_error(call->code);
-    /* A dead row whose name is not in the definition stays in the file only. */
-    if (r < 0)
-        return row.is_dead ? 0 : r;
-    r = det_row_data_decode(call->connection->store, machine, bytes, data);
-    /* An effect always has the event that requested it. */
-    if (r == 0 && event == UINT16_MAX)
-        r = DET_ERR_CORRUPT;
-    if (r == 0) {
-        r = det_row_payload_decode(
-            call->connection->store, machine, event, det_sqlite_get_bytes(call, 13), value);
-        row.event = value;
-    }
-    return r < 0 || !rows->effect ? r : rows->effect(rows->context, &row);
-}
-
-static int load_deferred(
-    struct sqlite_call *call, const struct det_machine *machine, char *value,
-    const struct det_store_rows *rows)
-{
-    struct det_store_deferred row = {
-        .sequence = (uint64_t)det_sqlite_get_number(call, 0),
-        .event = value,
-    };
-    uint16_t event;
-    int r;
-
-    r = det_sqlite_get_complete(call, 3);
-    if (r == 0)
-        r = det_row_event_find(machine, det_sqlite_get_text(call, 1, false), &event);
-    if (r == 0)
-        r = det_row_payload_decode(
-            call->connection->store, machine, event, det_sqlite_get_bytes(call, 2), value);
-    if (call->code != SQLITE_OK)
-        return det_sqlite_error(call->code);
-    return r < 0 || !rows->deferred ? r : rows->deferred(rows->context, &row);
-}
-
-typedef int load_row_fn(
-    struct sqlite_call *call, const struct det_machine *machine, char *value,
-    const struct det_store_rows *rows);
-
 static int load_table(
     struct sqlite_connection *reader, enum sqlite_statement statement,
-    struct sqlite_instance *instance, load_row_fn *load, const struct det_store_rows *rows)
+    struct sqlite_instance *instance, const struct det_sql_loading *loading)
 {
-    char *value = values_of(reader, instance->machine);
+    struct det_sql_row row;
     struct sqlite_call call;
     int r;
 
-    if (!value)
-        return DET_ERR_NO_MEMORY;
     det_sqlite_call(reader, statement, &call);
     det_sqlite_number(&call, instance->key);
+    row = det_sqlite_row(&call);
     while ((r = det_sqlite_step(&call)) > 0) {
         instance->owned--;
-        r = load(&call, instance->machine, value, rows);
+        r = det_sql_row_load(loading, &row);
         if (r != 0)
             break;
     }
     det_sqlite_end(&call);
+    return r;
+}
+
+static int load_tables(
+    struct sqlite_connection *reader, struct sqlite_instance *instance,
+    const struct det_store_rows *rows)
+{
+    static const enum sqlite_statement statements[] = { STATEMENT_TIMER_LOAD, STATEMENT_EFFECT_LOAD,
+                                                        STATEMENT_DEFERRED_LOAD };
+    struct det_sql_loading loading = { reader->store, instance->machine, rows, NULL };
+    int r = 0;
+
+    det_buffer_clear(&reader->values);
+    loading.room = det_buffer_extend(&reader->values, det_sql_load_room(instance->machine));
+    if (!loading.room)
+        return DET_ERR_NO_MEMORY;
+    for (size_t i = 0; r == 0 && i < sizeof statements / sizeof *statements; i++)
+        r = load_table(reader, statements[i], instance, &loading);
     return r;
 }
 
@@ -281,11 +152,7 @@ static int load_all(
     instance->prunings = prunings;
     r = det_sqlite_history(store, reader, instance, ret);
     if (r == 0)
-        r = load_table(reader, STATEMENT_TIMER_LOAD, instance, load_timer, rows);
-    if (r == 0)
-        r = load_table(reader, STATEMENT_EFFECT_LOAD, instance, load_effect, rows);
-    if (r == 0)
-        r = load_table(reader, STATEMENT_DEFERRED_LOAD, instance, load_deferred, rows);
+        r = load_tables(reader, instance, rows);
     if (r == 0)
         r = check_owned(instance);
     if (r != 0) {

@@ -15,7 +15,7 @@
 #include "store/sqlite/sqlite_test.h"
 
 #include "base/buffer.h"
-#include "store/jobs.h"
+#include "store/jobs_test.h"
 #include "store/sqlite/scarce_test.h"
 #include "store/sqlite/vfs_test.h"
 

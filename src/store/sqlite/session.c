@@ -266,6 +266,30 @@ static int write_heads(
     return r;
 }
 
+/* The size of the file and its log. */
+static int measure(struct det_store *base, uint64_t *ret)
+{
+    static const int which[] = { SQLITE_FCNTL_FILE_POINTER, SQLITE_FCNTL_JOURNAL_POINTER };
+    struct sqlite_connection *reader;
+    sqlite3_int64 total = 0;
+    int r;
+
+    r = det_sqlite_reader(sqlite_store_of(base), &reader);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < sizeof which / sizeof *which; i++) {
+        sqlite3_file *file = NULL;
+        sqlite3_int64 size = 0;
+
+        if (sqlite3_file_control(reader->database, "main", which[i], (void *)&file) == SQLITE_OK &&
+            file && file->pMethods && file->pMethods->xFileSize(file, &size) == SQLITE_OK)
+            total += size;
+    }
+    det_sqlite_reader_end(sqlite_store_of(base), reader);
+    *ret = (uint64_t)total;
+    return 0;
+}
+
 static int64_t key_of(
     const struct det_store_instance *instance, const struct det_machine **ret_machine)
 {
@@ -283,6 +307,7 @@ const struct det_sql_ops det_sqlite_sql = {
     .session_change = session_change,
     .take_position = take_position,
     .write_heads = write_heads,
+    .measure = measure,
     .key_of = key_of,
 };
 

@@ -10,6 +10,7 @@
  *     remote?   in use?   cannot?    foreign, newer, damaged?
  *
  * Each of these is an error, and deletes nothing. */
+#include "store/sql/count.h"
 #include "store/sql/definitions.h"
 #include "store/sql/instance.h"
 #include "store/sqlite/session.h"
@@ -336,7 +337,7 @@ static const struct det_store_ops sqlite_ops = {
     .is_lost = is_lost,
     .machines = det_sql_machines,
     .log = det_sqlite_log,
-    .count = det_sqlite_count,
+    .count = det_sql_count_all,
     .migrate = det_sqlite_migrate,
     .repair = det_sqlite_repair,
     .check_loss = det_sqlite_check_loss,

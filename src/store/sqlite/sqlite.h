@@ -478,11 +478,6 @@ int det_sqlite_log(
     int (*visit)(void *context, const struct det_store_logged *row), void *context,
     uint64_t *ret_next);
 
-/* sqlite/count.c */
-int det_sqlite_count(
-    struct det_store *base, int (*visit)(void *context, const struct det_store_counted *row),
-    void *context, uint64_t *ret_bytes);
-
 /* sqlite/prune.c */
 int det_sqlite_prune(
     struct det_store *base, struct det_store_instance *instance, uint64_t sequence,
