@@ -205,7 +205,7 @@ static void keep_begun_value(
     _Static_assert(
         (int)DET_WORD_NAME == (int)DET_WORKER_WORD_NAME &&
             (int)DET_WORD_PREFIX == (int)DET_WORKER_WORD_PREFIX,
-        "both languages begin with these");
+        "name and prefix must be the first words of both languages");
     if (reader->depth == 1 && (index == DET_WORD_NAME || index == DET_WORD_PREFIX))
         reader->spec->guessed_words[index] = value;
 }

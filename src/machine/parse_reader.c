@@ -81,7 +81,7 @@ static void hint_token(struct det_reader *reader)
         det_take_hint_span(reader->spec, det_view_of(text, token->length));
     else if (
         *text == '-' && text > det_reader_top(reader)->source->text &&
-        det_lexer_is_name_part(text[-1]))
+        det_lexer_is_name_part(text[-1]) && det_lexer_is_name_part(text[1]))
         hint_name(reader);
 }
 

@@ -191,10 +191,10 @@ def test_modules_that_do_not_fit_are_refused():
     detent("check", "detent.yaml", code=2, err="No such file")
     # What it is.
     Path("door.so").write_text("no ELF")
-    detent("up", code=2, err="door.so cannot be loaded")
+    detent("up", code=1, err="door.so cannot be loaded")
     Path("door.so").unlink()
     build("int nothing;", "door.so")
-    detent("up", code=2, err="has no symbol det_module")
+    detent("up", code=1, err="has no symbol det_module")
     build(CODE.replace("DET_MODULE(", "#undef DET_MODULE_ABI\n"
                        "#define DET_MODULE_ABI 7\nDET_MODULE("))
     detent("up", code=1, err="was built with the headers of another detent (7.")
@@ -368,7 +368,7 @@ def test_kinds_of_workers_come_from_a_module():
 def test_modules_without_kinds_are_refused():
     build_valve(VALVE_CODE.replace("DET_MODULE_WORKERS(&valve_kind), ", ""))
     Path("detent.yaml").write_text(PLANT.format(module="./valve.so", kind="valve"))
-    detent("up", code=2, err="neither machines nor workers")
+    detent("up", code=1, err="neither machines nor workers")
     Path("detent.yaml").write_text(PLANT.format(module="./other.so", kind="valve"))
     detent("check", "detent.yaml", code=2, err="other.so")
     build_valve(VALVE_CODE.replace("valve_kind)", "valve_kind, &valve_kind)"))

@@ -261,16 +261,21 @@ def test_interrupt_ends_with_130():
 
 
 def test_interrupted_write_ends_with_130_quietly():
-    reader, writer = os.pipe()
-    size = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
-    check(len(detent("help", "rules").stdout) > size + 4096)
-    process = subprocess.Popen([DETENT, "help", "rules"], stdout=writer, stderr=subprocess.PIPE)
-    os.close(writer)
-    check(wait(lambda: waits_in_write(process.pid, reader, size)), "the pipe is not full")
-    process.send_signal(signal.SIGINT)
-    process.wait(HANG)
-    equal((process.returncode, process.stderr.read()), (130, b""))
-    os.close(reader)
+    write("light.fsm", LIGHT)
+    for number in range(60):
+        detent("start", "light.fsm", f"l-{number}", "--store", "sqlite:a.db")
+    for words in (["help", "rules"], ["store", "export", "--store", "sqlite:a.db"]):
+        reader, writer = os.pipe()
+        size = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+        check(len(detent(*words).stdout) > size + 4096)
+        process = subprocess.Popen([DETENT, *words], stdout=writer, stderr=subprocess.PIPE)
+        os.close(writer)
+        pid = process.pid
+        check(wait(lambda: waits_in_write(pid, reader, size)), "the pipe is not full")
+        process.send_signal(signal.SIGINT)
+        process.wait(HANG)
+        equal((words, process.returncode, process.stderr.read()), (words, 130, b""))
+        os.close(reader)
 
 
 def waits_in_write(process, reader, size):

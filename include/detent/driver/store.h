@@ -356,7 +356,8 @@ struct det_store_ops {
     /* Visits the kept events after `after`, oldest first; a non-zero return value of `visit` ends
      * the walk and is returned. Neither this nor `list` is a snapshot: events committed or deleted
      * during the walk may be missing; all others are visited once. `visit` may call the store about
-     * other instances: no lock is held while it runs. */
+     * other instances: no lock is held while it runs. DET_ERR_VERSION: an event names an unknown
+     * state, event or outcome. */
     int (*events)(
         struct det_store *store, struct det_store_instance *instance, uint64_t after,
         int (*visit)(void *context, const struct det_store_event *row), void *context);

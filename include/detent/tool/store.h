@@ -81,7 +81,7 @@ struct det_store_counted {
 /* Counts instances: each machine by name, followed by those of its states that have instances.
  * `visit` may use the store; a non-zero return value ends the call and is returned. `ret_bytes` is
  * the size of the file and its log, or of the tables and their indexes; 0 for a memory store. Reads
- * every instance (sqlite: 0.6 s for a million); for frequent use follow the log instead. Any
+ * every instance (sqlite: 0.7 s for a million); for frequent use follow the log instead. Any
  * thread; for a memory store only while a runtime uses it. */
 DET_API int det_store_count(
     struct det_store *store, int (*visit)(void *context, const struct det_store_counted *row),

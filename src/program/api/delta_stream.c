@@ -336,7 +336,9 @@ static bool read_query(struct api_call *call, struct follower *follower, uint64_
 
 static void follow(struct api_call *call, uint64_t cursor)
 {
-    static const struct api_feed_ops ops = { on_drained, on_over, release_text };
+    static const struct api_feed_ops ops = { .drained = on_drained,
+                                             .over = on_over,
+                                             .release = release_text };
     struct api_deltas *deltas = call->api->deltas;
     struct follower *follower = det_arena_alloc(&call->arena, sizeof *follower);
 

@@ -52,7 +52,8 @@ int api_feed_report_number(
     struct api_feed *feed, const char *name, const char *key, uint64_t number);
 /* Clears `is_catching`. False: the stream was over, and is freed now. */
 bool api_feed_page_done(struct api_feed *feed);
-/* Ends the stream; over() has run when this returns. */
+/* Ends the stream; over() has run when this returns. The stream is freed, unless `is_catching`:
+ * then api_feed_page_done() frees it. The same holds for api_feed_drop(). */
 void api_feed_end(struct api_feed *feed);
 /* Sends `dropped` with a reason, and ends the stream. If the client is already gone, over() runs
  * later. Allocates nothing, since it also reports a lack of memory. */

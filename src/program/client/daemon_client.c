@@ -252,7 +252,7 @@ void daemon_client_keep(struct daemon_client *client, struct det_arena *arena)
     client->values = arena;
 }
 
-static int fail_malformed(struct det_error *reterr)
+int daemon_client_fail_invalid(struct det_error *reterr)
 {
     return det_error_set(
         reterr, DET_ERR_IO,
@@ -308,7 +308,7 @@ static int take_error(const struct det_json_value *root, struct det_error *reter
     const char *text = det_json_get_text(error, "text");
 
     if (!code || !text)
-        return fail_malformed(reterr);
+        return daemon_client_fail_invalid(reterr);
     return det_error_set(reterr, daemon_error_code(code), "%s", text);
 }
 
@@ -341,7 +341,7 @@ static int read_object(
     if (r == DET_ERR_NO_MEMORY)
         return fail_memory(reterr);
     if (r < 0 || !det_json_is(root, DET_JSON_OBJECT))
-        return fail_malformed(reterr);
+        return daemon_client_fail_invalid(reterr);
     *ret = root;
     return 0;
 }
@@ -594,7 +594,7 @@ int daemon_client_call(
     if (r == 0)
         r = daemon_client_next(client, deadline, ret, reterr);
     if (r == 0)
-        r = fail_malformed(reterr);
+        r = daemon_client_fail_invalid(reterr);
     return r < 0 ? r : 0;
 }
 

@@ -36,6 +36,8 @@ struct det_json_writer daemon_body(struct daemon_client *client);
 DET_MUST_CHECK int daemon_client_ask(
     struct daemon_client *client, const char *method, const char *path,
     struct det_json_writer *body_take, const char *key, struct det_error *reterr);
+/* Fails since the answer is not valid: DET_ERR_IO. */
+int daemon_client_fail_invalid(struct det_error *reterr);
 /* The next part of the answer: 1 with a value; 0 after the last part. The value is valid until the
  * next request; that of an event until the next part. An error of the daemon is returned with its
  * code and text, and ends the answer. DET_ERR_TIMEOUT at the (monotonic) deadline, after which the

@@ -123,7 +123,7 @@ static int take_effect(
     if (r < 0)
         return row.is_dead ? 0 : r;
     if (!read_key(store, machine, show_text(json, "key"), &row))
-        return DET_ERR_IO;
+        return served_invalid(store);
     return rows->effect ? rows->effect(rows->context, &row) : 0;
 }
 

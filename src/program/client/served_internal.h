@@ -37,6 +37,8 @@ struct served_call {
  * must end with served_end(), which returns `r` and keeps its error. */
 void served_begin(struct served_call *call, struct det_store *store);
 int served_end(struct served_call *call, int r);
+/* Fails since a value of the answer is not valid: DET_ERR_IO. */
+int served_invalid(struct det_store *store);
 /* Adds "/v1/machines/", the name and `rest`. */
 void served_machine_path(
     struct served_call *call, const struct det_machine *machine, const char *rest);

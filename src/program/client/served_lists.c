@@ -31,6 +31,8 @@ static int each_row(struct served_call *call, each_fn *each, void *context)
         answer = each(context, json);
         r = 0;
     }
+    if (r == 0 && answer == DET_ERR_IO)
+        answer = served_invalid(&call->store->store);
     r = served_end(call, r);
     return r < 0 ? r : answer;
 }

@@ -57,6 +57,13 @@ int served_end(struct served_call *call, int r)
     return r;
 }
 
+int served_invalid(struct det_store *store)
+{
+    struct served_store *served = (struct served_store *)store;
+
+    return daemon_client_fail_invalid(&served->error);
+}
+
 void served_machine_path(
     struct served_call *call, const struct det_machine *machine, const char *rest)
 {

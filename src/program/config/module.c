@@ -116,9 +116,8 @@ static int run_open(struct module *module, const char *folder, struct det_error 
     if (r >= 0)
         return 0;
     error.text[sizeof error.text - 1] = '\0';
-    /* What it needs may be there later: not invalid, so that the service manager restarts us. */
     return det_error_set(
-        reterr, DET_ERR_IO, "%.200s does not open: %.200s", module->path,
+        reterr, DET_ERR_INVALID, "%.200s does not open: %.200s", module->path,
         *error.text ? error.text : det_error_text(r));
 }
 

@@ -320,6 +320,17 @@ static void after_turn(struct up *up)
         up_begin_stop(up);
 }
 
+/* Returns the exit code of a start that failed. Where the cause may go away (a certificate, an
+ * address, another writer), it is CLI_FAILURE, after which a service manager tries again. */
+static int exit_of_start(int r)
+{
+    bool is_final = r == DET_ERR_MALFORMED || r == DET_ERR_NOT_FOUND || r == DET_ERR_EXISTS ||
+                    r == DET_ERR_LIMIT;
+
+    det_assert(r < 0);
+    return is_final ? cli_exit_of(r) : CLI_FAILURE;
+}
+
 static int run_tasks(struct up *up)
 {
     struct det_error error = { 0 };
@@ -329,7 +340,7 @@ static int run_tasks(struct up *up)
     r = up_add_all(up, &error);
     if (r < 0) {
         cli_report_error(up->cli, "%s", error.text);
-        return cli_exit_of(r);
+        return exit_of_start(r);
     }
     up_begin(up);
     up_check_again(up);
@@ -378,7 +389,7 @@ static int run_open(struct up *up)
     if (r < 0)
         cli_report_error(up->cli, "%s", error.text);
     /* The kinds of workers in modules are known only after modules are loaded. */
-    code = r < 0 ? cli_exit_of(r) : run_tasks(up);
+    code = r < 0 ? exit_of_start(r) : run_tasks(up);
     close_parts(up);
     up->cli = up->output.outer;
     up_log_close(up);

@@ -141,10 +141,10 @@ static void write_error_can_be_cleared_and_affects_no_other_line(void **state)
     before = stage->output.watch.descriptor;
     assert_true(full >= 0);
     stage->output.watch.descriptor = full;
-    fputs("one\ntwo\n", stage->output.cli.out);
+    cli_print(&stage->output.cli, "one\ntwo\n");
     up_output_flush(&stage->output);
     assert_int_equal(stage->output.cli.out_error, ENOSPC);
-    fputs("three\n", stage->output.cli.out);
+    cli_print(&stage->output.cli, "three\n");
     up_output_flush(&stage->output);
     assert_int_equal(up_output_forgive(&stage->output), 3);
     assert_int_equal(up_output_forgive(&stage->output), 0);
@@ -152,7 +152,7 @@ static void write_error_can_be_cleared_and_affects_no_other_line(void **state)
     /* A line that was written in part. */
     stage->output.watch.descriptor = before;
     stage->output.is_torn = true;
-    fputs("four\n", stage->output.cli.out);
+    cli_print(&stage->output.cli, "four\n");
     up_output_flush(&stage->output);
     assert_int_equal(read(stage->reader, got, sizeof got), 6);
     assert_memory_equal(got, "\nfour\n", 6);

@@ -140,7 +140,7 @@ static const struct config_machine *find_unserved(const struct instance *instanc
 {
     const struct config *config = &instance->store->project.config;
 
-    for (size_t i = 0; i < config->machine_count; i++) {
+    for (size_t i = 0; config->lists_machines && i < config->machine_count; i++) {
         const struct config_machine *machine = &config->machines[i];
 
         if (!machine->is_served && strcmp(machine->name, instance->machine->name) == 0)

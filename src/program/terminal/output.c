@@ -113,7 +113,7 @@ size_t cli_width(const char *text, size_t size)
 
 /* Keeps the reason of the first failure: the stream keeps none. Discards what is buffered, so that
  * no later flush blocks after an interrupt. */
-static void note_failure(struct cli *cli)
+void cli_check_output(struct cli *cli)
 {
     if (!ferror(cli->out))
         return;
@@ -130,13 +130,13 @@ static void emit_bytes(struct cli *cli, FILE *stream, const char *data, size_t s
         (void)!fwrite(data, 1, size, stream);
         return;
     }
-    if (cli->out_error)
+    if (ferror(stream))
         return;
     /* On a terminal the data would be printed after the bar. */
     cli_progress_end(cli);
     errno = 0;
     (void)!fwrite(data, 1, size, stream);
-    note_failure(cli);
+    cli_check_output(cli);
 }
 
 static void put_styled(
@@ -208,7 +208,7 @@ void cli_flush(struct cli *cli)
 {
     errno = 0;
     (void)fflush(cli->out);
-    note_failure(cli);
+    cli_check_output(cli);
 }
 
 void cli_clear_output_error(struct cli *cli)

@@ -81,6 +81,8 @@ void cli_write(struct cli *cli, const char *data, size_t size);
 char *cli_format(struct cli *cli, const char *format, va_list arguments) DET_PRINTF(2, 0);
 /* Flushes `out`: for output that is followed while we run. */
 void cli_flush(struct cli *cli);
+/* For code that writes to the stream itself: after each write, with errno 0 before. */
+void cli_check_output(struct cli *cli);
 /* After a write to `out` failed, its output is dropped until this is called. */
 void cli_clear_output_error(struct cli *cli);
 /* Prints to `err`, escaped in the same way. cli_report_error() adds "detent check: " and a

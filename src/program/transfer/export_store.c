@@ -37,8 +37,12 @@ int export_end(struct exporter *exporter)
     seal_close(&exporter->seal, json);
     r = det_buffer_status(&json->text);
     if (r == 0) {
+        errno = 0;
         (void)fwrite(json->text.data, 1, json->text.size, exporter->file);
         (void)fputc('\n', exporter->file);
+        /* Not by cli_write(), which would clear the progress bar each time. */
+        if (exporter->file == exporter->store->cli->out)
+            cli_check_output(exporter->store->cli);
     }
     exporter->lines++;
     /* The head and the definitions are lines too. */
