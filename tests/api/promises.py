@@ -279,7 +279,8 @@ machines:
   order:
     effects:
       charge_card:
-        command: [sh, -c, 'if grep -q \\"4242\\"; then echo no money; else echo blocked; fi >&2; exit 1']
+        command: [sh, -c,
+                  'if grep -q card.:.4242; then echo no money; else echo blocked; fi >&2; exit 1']
         attempts: 1
       send_mail: {command: [sh, -c, 'echo no mail >&2; exit 1'], attempts: 1}
   zebra:
