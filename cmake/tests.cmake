@@ -16,10 +16,10 @@
 #                                                                for one with other link options or
 #                                                                that replaces functions of libc
 # detent_test(<name> COMMAND <...> [LABELS <...>] [TIMEOUT <seconds>] [COST <seconds>] [WAITS])
-#                                         any other program or script. A test takes five of the 14
+#                                         any other program or script. A test takes five of the 12
 #                                         places that our presets give; one that WAITS for most of
 #                                         its time takes one. So two cores run two tests that
-#                                         compute, beside four that wait. What has the highest COST,
+#                                         compute, beside two that wait. What has the highest COST,
 #                                         about its seconds, starts first.
 # detent_fuzz_target(<name> <source...>)  a libFuzzer program in <build>/fuzz/, if DETENT_FUZZ is on
 #
