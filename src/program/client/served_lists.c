@@ -31,8 +31,6 @@ static int each_row(struct served_call *call, each_fn *each, void *context)
         answer = each(context, json);
         r = 0;
     }
-    if (r == 0 && answer == DET_ERR_IO)
-        answer = served_invalid(&call->store->store);
     r = served_end(call, r);
     return r < 0 ? r : answer;
 }
@@ -181,6 +179,7 @@ int served_due(
 /* Jobs of durable slots. */
 
 struct jobs {
+    struct det_store *store;
     const struct det_job_query *query;
     size_t count;
     int (*visit)(void *context, const struct det_job_row *row);
@@ -208,7 +207,7 @@ static int take_job(void *context, const struct det_json_value *json)
     int r;
 
     if (det_jobs_state_find(show_text(json, "state"), &row.state) < 0)
-        return DET_ERR_IO;
+        return served_invalid(jobs->store);
     det_assert(!jobs->query->limit || jobs->count < jobs->query->limit);
     row.due_at = det_json_get_time(json, row.state == DET_JOB_RUNNING ? "claimed_until" : "due_at");
     r = jobs->visit(jobs->context, &row);
@@ -219,7 +218,7 @@ static int list_jobs(
     struct det_store *store, const struct det_job_query *query,
     int (*visit)(void *context, const struct det_job_row *row), void *context)
 {
-    struct jobs jobs = { query, 0, visit, context };
+    struct jobs jobs = { store, query, 0, visit, context };
     struct served_call call;
     int r;
 
@@ -240,6 +239,7 @@ const struct det_job_ops served_jobs = { .list = list_jobs };
 /* Documents of workers. The unix socket also returns secrets; the command redacts them. */
 
 struct documents {
+    struct det_store *store;
     int (*document)(void *context, const struct det_document *row);
     int (*delta)(void *context, const struct det_delta *row);
     void *context;
@@ -261,7 +261,7 @@ static int take_document(void *context, const struct det_json_value *json)
     };
 
     if (!text || det_document_role_find(show_text(json, "role"), &row.role) < 0)
-        return DET_ERR_IO;
+        return served_invalid(documents->store);
     row.text = text->raw.data;
     row.size = text->raw.size;
     return documents->document(documents->context, &row);
@@ -281,7 +281,7 @@ static int take_delta(void *context, const struct det_json_value *json)
     };
 
     if (!text || det_document_role_find(show_text(json, "role"), &row.role) < 0)
-        return DET_ERR_IO;
+        return served_invalid(documents->store);
     while (row.change < DET_DOCUMENT_DROPPED &&
            strcmp(det_document_change_name(row.change), change) != 0)
         row.change++;
@@ -330,7 +330,7 @@ static int list_documents(
     int (*visit)(void *context, const struct det_document *document), void *context,
     struct det_document_position *ret)
 {
-    struct documents documents = { .document = visit, .context = context };
+    struct documents documents = { .store = store, .document = visit, .context = context };
     struct served_call call;
     int r = ret ? read_position(store, ret) : 0;
 
@@ -377,7 +377,9 @@ static int list_deltas(
     int (*visit)(void *context, const struct det_delta *delta), void *context,
     struct det_document_position *ret)
 {
-    struct documents documents = { .delta = visit, .context = context, .last = query->after };
+    struct documents documents = {
+        .store = store, .delta = visit, .context = context, .last = query->after
+    };
     int r = ret ? read_position(store, ret) : 0;
 
     do {
