@@ -141,14 +141,14 @@ def test_unservable_specs_are_refused_with_a_remedy():
 def test_file_without_anything_to_run_serves_its_specs():
     project("version: 1\nstore: sqlite:parcels.db\nlog: {level: error}\n")
     detent("check", "detent.yaml", code=2,
-           err="needs 'tasks', 'machines', 'workers' or a durable slot")
+           err="needs 'tasks', 'machines', 'workers', 'flows' or a durable slot")
     Path("parcel.fsm").write_text(PARCEL)
     detent("check", "detent.yaml")
     detent("start", "parcel", "p-1")
     check(Path("parcels.db").exists())
     project("version: 1\nmachines: {}\n")
     detent("check", "detent.yaml", code=2,
-           err="needs 'tasks', 'machines', 'workers' or a durable slot")
+           err="needs 'tasks', 'machines', 'workers', 'flows' or a durable slot")
 
 
 def test_specs_next_to_tasks_are_served_without_affecting_them():

@@ -112,7 +112,7 @@ def test_project_may_consist_of_a_durable_slot():
     equal(states(), {"a": "done", "runs": "done", "waits": "queued"})
     Path("detent.yaml").write_text("version: 1\nslots: {batch: {}}\n")
     detent("check", "detent.yaml", code=2,
-           err="needs 'tasks', 'machines', 'workers' or a durable slot")
+           err="needs 'tasks', 'machines', 'workers', 'flows' or a durable slot")
 
 
 def test_jobs_are_listed_by_slot_and_state_and_page_by_page():

@@ -31,7 +31,7 @@ static bool is_before(const struct config *config, const char *name, size_t end)
 
 static void check_config(const struct config *config)
 {
-    require(config->task_count > 0);
+    require(!config->is_bare);
     for (size_t i = 0; i < config->task_count; i++) {
         const struct config_task *task = config->order[i];
 

@@ -24,12 +24,13 @@ enum {
     FILE_LOG,
     FILE_TRACES,
     FILE_WORKERS,
+    FILE_FLOWS,
     FILE_KEYS
 };
 
 static const char *const file_words[FILE_KEYS] = {
-    "version", "tasks",    "groups", "slots", "defaults", "limits",
-    "store",   "machines", "http",   "log",   "traces",   "workers",
+    "version",  "tasks", "groups", "slots",  "defaults", "limits", "store",
+    "machines", "http",  "log",    "traces", "workers",  "flows",
 };
 
 #define COUNT_MAX 1000000
@@ -209,6 +210,17 @@ static int take_workers(
     return config_take_workers(reader, node, &config->workers);
 }
 
+static int take_flows(
+    struct cli_reader *reader, const struct det_datum *node, struct config *config)
+{
+    int r;
+
+    config->flows = reader_array(reader, node, "'flows'", sizeof *config->flows, &r);
+    READER_EACH (item, node, reader, r)
+        r = reader_both(r, config_take_flow(reader, item, &config->flows[config->flow_count++]));
+    return r;
+}
+
 typedef int take_section_fn(
     struct cli_reader *reader, const struct det_datum *node, struct config *config);
 
@@ -224,7 +236,7 @@ static int take_sections(
         { FILE_TASKS, take_tasks },       { FILE_STORE, take_store },
         { FILE_MACHINES, take_machines }, { FILE_HTTP, take_http },
         { FILE_LOG, take_log },           { FILE_TRACES, take_traces },
-        { FILE_WORKERS, take_workers },
+        { FILE_WORKERS, take_workers },   { FILE_FLOWS, take_flows },
     };
     int r = 0;
 
@@ -265,6 +277,11 @@ const struct reader_example config_examples[] = {
     { "a slot", "{width: 2}" },
     { "'schedules'", "{nightly: {cron: '0 3 * * *', run: ./job}}" },
     { "a schedule", "{cron: '0 3 * * *', run: ./job}" },
+    { "'flows'", "{readings: {file: readings.flow}}" },
+    { "a flow", "{file: readings.flow}" },
+    { "'stages'", "{read: {path: a.csv}}" },
+    { "the settings of a stage", "{path: a.csv}" },
+    { "'retain'", "{size: 1GiB, age: 7d}" },
     { "'workers'", "{children: [{name: pump, kind: process}]}" },
     { "'variables'", "{port: 8080}" },
     { "'globals'", "{site: north}" },
@@ -338,7 +355,9 @@ static void assert_config(const struct config *config)
     det_assert(!config->machine_count || (config->machines && config->lists_machines));
     det_assert(!config->machine_count || config->store);
     det_assert(!config->workers.node || (config->workers.spec && config->store));
-    det_assert(!config->is_bare || (!config->task_count && !config->machine_count));
+    det_assert(!config->flow_count || config->flows);
+    det_assert(
+        !config->is_bare || (!config->task_count && !config->machine_count && !config->flow_count));
 }
 
 int config_read(
@@ -363,6 +382,7 @@ int config_read(
         r = reader_both(r, take_version(&reader, nodes[FILE_VERSION]));
     r = reader_both(r, take_sections(&reader, nodes, &config));
     config.is_bare = !nodes[FILE_TASKS] && !nodes[FILE_WORKERS] &&
+                     (!nodes[FILE_FLOWS] || (r == 0 && !config.flow_count)) &&
                      (!nodes[FILE_MACHINES] || (r == 0 && !config.machine_count)) &&
                      (!nodes[FILE_SLOTS] || (r == 0 && !config_has_durable(&config)));
     /* A missing key may be the misspelt one. */
@@ -371,8 +391,8 @@ int config_read(
         r = reader_both(
             r, reader_fail(
                    &reader, root,
-                   CONFIG_FILE_NAME " needs 'tasks', 'machines', 'workers' or a durable "
-                                    "slot"));
+                   CONFIG_FILE_NAME " needs 'tasks', 'machines', 'workers', 'flows' or a "
+                                    "durable slot"));
     if (nodes[FILE_TASKS] && r != DET_ERR_NO_MEMORY)
         r = reader_both(r, config_link(&reader, &config));
     if (reterr->count && r != DET_ERR_NO_MEMORY)

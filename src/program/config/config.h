@@ -187,6 +187,35 @@ struct config_workers {
     const struct det_datum *node; /* NULL: there are none */
 };
 
+/* A flow. */
+enum config_durability {
+    CONFIG_DURABILITY_DISK,
+    CONFIG_DURABILITY_OS,
+    CONFIG_DURABILITY_MEMORY,
+};
+/* Settings that replace those of a stage in the .flow file. */
+struct config_flow_stage {
+    const char *name;
+    const struct det_datum *settings; /* a mapping; its key is the name of the stage */
+};
+#define CONFIG_FLOW_SUFFIX ".flow"
+struct config_flow {
+    const char *name;
+    const char *file;   /* its spec, relative to the folder of detent.yaml */
+    const char *module; /* likewise: the module with its functions; NULL: none needed */
+    enum config_durability durability;
+    int is_manual;            /* its sources start by an order */
+    uint64_t retain_size;     /* bytes; 0: everything */
+    det_time retain_age;      /* 0: any age */
+    uint32_t window;          /* rows; 0: that of pipelines */
+    uint32_t threads;         /* of stages that may block; 0: that of pipelines */
+    det_time stop_timeout;    /* 0: that of pipelines */
+    struct det_policy policy; /* restart, retries_max and backoff */
+    struct config_flow_stage *stages;
+    size_t stage_count;
+    const struct det_datum *node, *file_node, *module_node;
+};
+
 struct config {
     bool has_log_files;        /* some task has one */
     struct config_task *tasks; /* in the order of the file */
@@ -201,6 +230,8 @@ struct config {
     const struct det_datum *store_node; /* NULL: none is said */
     struct config_machine *machines;
     size_t machine_count;
+    struct config_flow *flows;
+    size_t flow_count;
     struct det_policy defaults;
     struct {
         uint32_t concurrent_max, tasks_max, slot_depth_max;
@@ -213,7 +244,7 @@ struct config {
     struct config_workers workers;
     uid_t owner;      /* owner of the file, whose commands run; set before; 0: root, or unknown */
     bool may_be_bare; /* set before: an empty file is valid */
-    bool is_bare;     /* nothing to run: no tasks, machines, durable slots, workers */
+    bool is_bare;     /* nothing to run: no tasks, machines, durable slots, workers, flows */
     bool lists_machines; /* it has a section 'machines', even if empty */
 };
 

@@ -158,6 +158,10 @@ DET_MUST_CHECK int config_take_machine(
 DET_MUST_CHECK int config_take_workers(
     struct cli_reader *reader, const struct det_datum *node, struct config_workers *workers);
 
+/* flow_section.c */
+DET_MUST_CHECK int config_take_flow(
+    struct cli_reader *reader, const struct det_datum *node, struct config_flow *flow);
+
 /* name_graph.c: references, cycles, orders. */
 DET_MUST_CHECK int config_link(struct cli_reader *reader, struct config *config);
 

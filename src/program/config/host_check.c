@@ -274,6 +274,20 @@ static int check_machine(struct checker *checker, const struct config_machine *m
     return reader_fail(&checker->reader, node, "%s: there is no such spec", path);
 }
 
+/* Its stages are checked when it is read: flow_file.c. */
+static int check_flow(struct checker *checker, const struct config_flow *flow)
+{
+    const struct det_datum *node = flow->file_node ? flow->file_node : flow->node;
+    char path[DET_PATH_MAX];
+    int r = check_module(checker, flow->module, flow->module_node);
+
+    if (!join_path(checker->site->folder, flow->file, path))
+        return reader_both(r, reader_fail(&checker->reader, node, "the path is too long"));
+    if (cli_is_there(path) && !cli_is_folder(path))
+        return r;
+    return reader_both(r, reader_fail(&checker->reader, node, "%s: there is no such flow", path));
+}
+
 static int check_store(struct checker *checker, const struct det_datum *node)
 {
     struct det_error error = { 0 };
@@ -299,6 +313,8 @@ int config_check(
         r = reader_both(r, check_slot(&checker, &config->slots[i]));
     for (size_t i = 0; i < config->machine_count && reader_can_continue(&checker.reader, r); i++)
         r = reader_both(r, check_machine(&checker, &config->machines[i]));
+    for (size_t i = 0; i < config->flow_count && reader_can_continue(&checker.reader, r); i++)
+        r = reader_both(r, check_flow(&checker, &config->flows[i]));
     return reader_can_continue(&checker.reader, r)
                ? reader_both(r, check_workers(&checker, &config->workers))
                : r;
@@ -491,6 +507,11 @@ int config_settle(
     for (size_t i = 0; i < config->slot_count; i++) {
         for (size_t j = 0; r == 0 && j < config->slots[i].job_count; j++)
             r = settle_path(arena, folder, &config->slots[i].jobs[j].folder);
+    }
+    for (size_t i = 0; r == 0 && i < config->flow_count; i++) {
+        r = settle_path(arena, folder, &config->flows[i].file);
+        if (r == 0 && config->flows[i].module)
+            r = settle_path(arena, folder, &config->flows[i].module);
     }
     for (size_t i = 0; r == 0 && i < config->machine_count; i++) {
         struct config_machine *machine = &config->machines[i];

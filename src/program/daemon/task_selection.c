@@ -80,7 +80,9 @@ static int report_nothing_to_run(struct cli *cli, const struct up_project *proje
     if (config->machine_count > 0 && !config->machines[0].is_served)
         config_unserved_text(&config->machines[0], text);
     cli_report_error(
-        cli, "%s has no tasks to run, no workers, no durable slot, and no machine to serve%s%s",
+        cli,
+        "%s has no tasks to run, no workers, no flows, no durable slot, and no machine to "
+        "serve%s%s",
         project->file.path, *text ? "; " : "", text);
     return CLI_USAGE;
 }
@@ -100,7 +102,7 @@ int up_select(struct cli *cli, const struct up_options *options, struct up_proje
 
     project->serves_machines = options->name_count == 0 && has_served(config);
     if (config->task_count == 0 && !project->serves_machines && !config_has_durable(config) &&
-        !config->workers.node)
+        !config->workers.node && !config->flow_count)
         return report_nothing_to_run(cli, project);
     /* One more than needed: an empty array would look like a lack of memory. */
     project->is_selected = DET_NEW_ARRAY(cli->allocator, config->task_count + 1, bool);
