@@ -52,7 +52,9 @@ peers: setup-all
 	@scripts/setup bench || echo "going on without the peers that are not installed"
 	@scripts/npm bench/peers build/peers || echo "going on without the peers of npm"
 	@scripts/cargo bench/peers/taskvisor build/peers/taskvisor || echo "going on without taskvisor"
+	@scripts/cargo bench/peers/obzenflow build/peers/obzenflow || echo "going on without ObzenFlow"
 	@(cd bench/peers/river && go build -o ../../../build/peers/) || echo "going on without River"
+	@(cd bench/peers/nats && go build -o ../../../build/peers/) || echo "no client of NATS"
 	@scripts/build release
 
 bench: peers
