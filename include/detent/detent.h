@@ -18,6 +18,7 @@
 #include <detent/bus.h>
 #include <detent/durable.h>
 #include <detent/lock.h>
+#include <detent/journal.h>
 #include <detent/loop.h>
 #include <detent/machine.h>
 #include <detent/policy.h>
