@@ -133,12 +133,18 @@ struct det_stage_functions {
     /* JOIN: `reference` is the last reference row with the key of `in`; NULL in a left join without
      * one. */
     int (*join)(struct det_stage_call *call, const void *reference, const void *in);
-    /* SINK: delivers a row, or keeps it until flush(). call->row.position is unique in the run: use
-     * it as the key of what is done. The cursor is saved with the receipt of the row. A negative
-     * result rejects the row. */
+    /* SINK with a cursor, optional: once per run, before its first row. The cursor is saved before a
+     * row is delivered. A negative result fails the stage. */
+    int (*begin)(struct det_stage_call *call, void *cursor);
+    /* SINK: delivers a row, or keeps it until flush(). call->run and call->row.position are unique
+     * for ever: use them as the key of what is done. The cursor is saved with the receipt of the
+     * row. A negative result rejects the row, except DET_ERR_CANCELLED while the stage is cancelled:
+     * the next open delivers the row again. */
     int (*deliver)(struct det_stage_call *call, void *cursor, const void *in);
-    /* SINK, BUFFERED: makes everything delivered durable; called after a batch, and at the end. A
-     * negative result fails the stage; the rows are delivered again by the next open. */
+    /* SINK, BUFFERED: makes everything delivered durable; called after a batch, and at the end. It
+     * may reject rows that were delivered since the last flush: it sets call->row to the `row` of
+     * their deliver(), and calls det_stage_reject(). A negative result fails the stage; the rows are
+     * delivered again by the next open. */
     int (*flush)(struct det_stage_call *call, void *cursor);
     /* Optional: the last call before the stage ends its output; may emit, but a sink. Also called
      * when the flow is drained. A negative result fails the stage. */
@@ -198,6 +204,7 @@ DET_API uint64_t det_flow_fingerprint(const struct det_flow *flow);
 struct det_row_info {
     uint64_t position;    /* in the journal of the run; unique in the run */
     uint64_t sequence;    /* in the stream of its stage */
+    uint16_t stream;      /* of that stage, in the journal of the run; positions of a stream grow */
     uint64_t correlation; /* position of the source row it comes from */
     det_time event_time;  /* wall */
 };
@@ -224,6 +231,7 @@ struct det_stage_call {
     const struct det_stage_calls *calls;
     const struct det_stage *stage;
     const char *flow;   /* name of the flow */
+    uint64_t run;       /* identity of the run: random, the same after each open, not 0 */
     const char *folder; /* that relative paths of settings are relative to; NULL: the working
                          * directory */
     struct det_world *world;
