@@ -155,6 +155,7 @@ enum det_text_flags {
     DET_TEXT_INDENT = 2,  /* several lines */
     DET_TEXT_PARTIAL = 4, /* reading: a missing field is zero instead of an error */
     DET_TEXT_HIDDEN = 8,  /* reading: a sensitive field may be "{redacted}", and is then zero */
+    DET_TEXT_EXTRA = 16,  /* reading: unknown fields are skipped, if their values are JSON */
 };
 
 /* These write like snprintf(): at most `capacity` bytes with a final 0. They return the full

@@ -24,6 +24,7 @@ struct frame {
     struct det_place place;
     size_t base;         /* of this record in the outermost one */
     uint32_t next_index; /* of the next element, when in an array */
+    uint32_t expected;   /* number of the field after the last one: most texts keep the order */
     bool in_array;
     uint64_t seen[DET_RECORD_FIELD_MAX / 64];
 };
@@ -109,17 +110,31 @@ static int fail_unknown(struct reader *reader)
     return fail_token(reader, DET_ERR_UNKNOWN_FIELD, text);
 }
 
+/* Returns the number of the field of the current key; the number of fields if it is unknown. */
+static size_t find_field(const struct reader *reader, const struct frame *frame)
+{
+    const struct det_record *record = frame->place.record;
+    size_t number = frame->expected;
+
+    for (size_t i = 0; i < record->field_count; i++, number++) {
+        if (number >= record->field_count)
+            number = 0;
+        if (det_json_text_is(reader->token.text, record->fields[number].name))
+            return number;
+    }
+    return record->field_count;
+}
+
+/* Returns 1 if the key is unknown and its value is to be skipped. */
 static int read_key(struct reader *reader)
 {
     struct frame *frame = top_frame(reader);
     const struct det_record *record = frame->place.record;
-    size_t number = 0;
+    size_t number = find_field(reader, frame);
 
-    while (number < record->field_count &&
-           !det_json_text_is(reader->token.text, record->fields[number].name))
-        number++;
     if (number == record->field_count)
-        return fail_unknown(reader);
+        return reader->flags & DET_TEXT_EXTRA ? 1 : fail_unknown(reader);
+    frame->expected = (uint32_t)number + 1;
     frame->place.field = &record->fields[number];
     frame->place.index = DET_PLACE_ALL;
     if (is_seen(frame, number))
@@ -314,6 +329,18 @@ static int read_field(struct reader *reader)
     return read_value(reader);
 }
 
+/* Reads the value of an unknown key. */
+static int skip_value(struct reader *reader)
+{
+    unsigned depth = reader->json.depth;
+    int r;
+
+    do
+        r = next_token(reader);
+    while (r == 0 && reader->json.depth > depth);
+    return r;
+}
+
 static int read_member(struct reader *reader)
 {
     int r;
@@ -321,7 +348,7 @@ static int read_member(struct reader *reader)
     r = read_key(reader);
     if (r < 0)
         return r;
-    return read_field(reader);
+    return r == 1 ? skip_value(reader) : read_field(reader);
 }
 
 static int read_element(struct reader *reader)

@@ -143,6 +143,31 @@ static void partial_json_leaves_absent_fields_zero(void **state)
         DET_ERR_UNKNOWN_FIELD);
 }
 
+static void extra_fields_are_skipped_when_asked(void **state)
+{
+    static const char *const good[] = {
+        "{\"x\":1,\"pieces\":7,\"name\":\"bolt\",\"y\":null}",
+        "{\"name\":\"bolt\",\"x\":{\"name\":[{},[1,[2]],{\"pieces\":3}]},\"pieces\":7}",
+        "{\"x\":[],\"x\":{},\"pieces\":7,\"name\":\"bolt\"}",
+    };
+    static const char *const bad[] = { "{\"x\":}", "{\"x\":[1,2}", "{\"x\":[", "{\"x\"" };
+    struct line value;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_int_equal(
+            det_record_from_json(
+                line_record(), good[i], strlen(good[i]), DET_TEXT_EXTRA, &value, NULL),
+            0);
+        assert_string_equal(value.name, "bolt");
+        assert_int_equal(value.pieces, 7);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_true(
+            det_record_from_json(
+                line_record(), bad[i], strlen(bad[i]), DET_TEXT_EXTRA, &value, NULL) < 0);
+}
+
 static void redacted_json_round_trips(void **state)
 {
     struct every value, read;
@@ -426,6 +451,7 @@ int main(void)
         cmocka_unit_test(fields_come_in_any_order),
         cmocka_unit_test(optional_fields_may_be_left_out_or_null),
         cmocka_unit_test(partial_json_leaves_absent_fields_zero),
+        cmocka_unit_test(extra_fields_are_skipped_when_asked),
         cmocka_unit_test(redacted_json_round_trips),
         cmocka_unit_test(an_empty_record_is_an_empty_object),
         cmocka_unit_test(every_type_is_read),
