@@ -111,6 +111,9 @@ enum det_worker_word {
 };
 #define DET_WORDS_MAX DET_WORKER_WORD_COUNT
 
+/* The words of a flow; the first is that of a machine as well. */
+enum det_flow_word { DET_FLOW_WORD_NAME, DET_FLOW_WORD_COUNT };
+
 struct det_parsed_record {
     struct det_record definition; /* its name is the key in the map */
     struct det_parsed_record *next;
@@ -160,9 +163,8 @@ struct det_spec {
     struct det_finding *complaints, **findings_tail;
     struct det_finding *complaint; /* the last one; NULL when it was not kept */
     size_t finding_count;
-    uint64_t suspects;   /* a bit for each rule that may be broken only because of unreadable
-                          * text */
-    bool is_text_broken; /* some rows did not reach the builder */
+    bool suspects[DET_RULE_COUNT]; /* rules that may be broken only because of unreadable text */
+    bool is_text_broken;           /* some rows did not reach the builder */
 
     const char **state_names, **event_names; /* in C, by id */
     size_t state_count, event_count;
@@ -175,7 +177,7 @@ struct det_spec {
 
 /* parse.c */
 
-/* Opens an empty spec, for the readers of both languages; det_spec_close() closes it. */
+/* Opens an empty spec, for the readers of all languages; det_spec_close() closes it. */
 struct det_spec *det_parse_open(const struct det_spec_options *options, enum det_language language);
 /* Reads the text and its includes: afterwards rows, macros, words and records are known. The error
  * sticks. Returns false if the text is unreadable, so that nothing is known. */

@@ -23,12 +23,41 @@ static const char *const worker_word_names[DET_WORKER_WORD_COUNT] = {
     [DET_WORKER_WORD_ERRORS] = "WORKER_ERRORS",   [DET_WORKER_WORD_BLIND] = "WORKER_BLIND",
 };
 
+static const char *const flow_word_names[DET_FLOW_WORD_COUNT] = {
+    [DET_FLOW_WORD_NAME] = "FLOW_NAME",
+};
+
+/* The words of a language, and its parts of messages. */
+struct language {
+    const char *const *words;
+    unsigned word_count;
+    const char *prefix; /* of its words */
+    const char *not_a_word;
+    const char *not_here;
+};
+
+static const struct language languages[] = {
+    [DET_LANGUAGE_MACHINE] = { word_names, DET_WORD_COUNT, "FSM_",
+                               " is not a word of a spec: the words are FSM_NAME, FSM_PREFIX, "
+                               "FSM_VERSION, FSM_DATA, "
+                               "FSM_UNHANDLED, FSM_CONTEXT and FSM_HANDLER",
+                               " belongs in the machine's own file, not in a fragment" },
+    [DET_LANGUAGE_WORKER] = { worker_word_names, DET_WORKER_WORD_COUNT, "WORKER_",
+                              " is not a word of a worker: the words are WORKER_NAME, "
+                              "WORKER_PREFIX, WORKER_DESIRED, "
+                              "WORKER_OBSERVED, WORKER_CONFIG, WORKER_DEPS, WORKER_DERIVE, "
+                              "WORKER_CHILDREN, "
+                              "WORKER_EVERY, WORKER_TIMEOUT, WORKER_ERRORS and WORKER_BLIND",
+                              " belongs in the worker's own file, not in a fragment" },
+    [DET_LANGUAGE_FLOW] = { flow_word_names, DET_FLOW_WORD_COUNT, "FLOW_",
+                            " is not a word of a flow: the only word is FLOW_NAME",
+                            " belongs in the flow's own file, not in a fragment" },
+};
+
 const char *const *det_parse_words_of(enum det_language language, unsigned *ret_count)
 {
-    bool is_worker = language == DET_LANGUAGE_WORKER;
-
-    *ret_count = is_worker ? (unsigned)DET_WORKER_WORD_COUNT : (unsigned)DET_WORD_COUNT;
-    return is_worker ? worker_word_names : word_names;
+    *ret_count = languages[language].word_count;
+    return languages[language].words;
 }
 
 /* Value of each word of a worker; most are names. */
@@ -161,16 +190,7 @@ static void guess_word(struct det_reader *reader, struct det_node *name, struct 
     const char *const *names = det_parse_words_of(reader->spec->language, &count);
     int nearest = det_text_nearest(name->text, names, count);
 
-    det_reader_report_at(
-        reader, name,
-        reader->spec->language == DET_LANGUAGE_WORKER
-            ? " is not a word of a worker: the words are WORKER_NAME, WORKER_PREFIX, "
-              "WORKER_DESIRED, "
-              "WORKER_OBSERVED, WORKER_CONFIG, WORKER_DEPS, WORKER_DERIVE, WORKER_CHILDREN, "
-              "WORKER_EVERY, WORKER_TIMEOUT, WORKER_ERRORS and WORKER_BLIND"
-            : " is not a word of a spec: the words are FSM_NAME, FSM_PREFIX, FSM_VERSION, "
-              "FSM_DATA, "
-              "FSM_UNHANDLED, FSM_CONTEXT and FSM_HANDLER");
+    det_reader_report_at(reader, name, languages[reader->spec->language].not_a_word);
     det_parse_hint_nearest(reader->spec, name->text, names, count);
     if (nearest >= 0 && reader->depth == 1)
         reader->spec->guessed_words[nearest] = value;
@@ -183,11 +203,7 @@ static void define_word(struct det_reader *reader, struct det_node *name, struct
     if (word < 0)
         guess_word(reader, name, value);
     else if (reader->depth > 1)
-        det_reader_report_at(
-            reader, name,
-            reader->spec->language == DET_LANGUAGE_WORKER
-                ? " belongs in the worker's own file, not in a fragment"
-                : " belongs in the machine's own file, not in a fragment");
+        det_reader_report_at(reader, name, languages[reader->spec->language].not_here);
     else if (value->next != NULL)
         det_reader_report_at(reader, value->next, " is one too many: the word has one value");
     else if (reader->spec->words[word] == NULL)
@@ -204,8 +220,9 @@ static void keep_begun_value(
 
     _Static_assert(
         (int)DET_WORD_NAME == (int)DET_WORKER_WORD_NAME &&
-            (int)DET_WORD_PREFIX == (int)DET_WORKER_WORD_PREFIX,
-        "name and prefix must be the first words of both languages");
+            (int)DET_WORD_PREFIX == (int)DET_WORKER_WORD_PREFIX &&
+            (int)DET_WORD_NAME == (int)DET_FLOW_WORD_NAME,
+        "name and prefix must be the first words of all languages");
     if (reader->depth == 1 && (index == DET_WORD_NAME || index == DET_WORD_PREFIX))
         reader->spec->guessed_words[index] = value;
 }
@@ -308,7 +325,7 @@ static bool is_list_of_names(struct det_reader *reader, const struct det_node *m
 
 static bool is_word(const struct det_reader *reader, const struct det_node *name)
 {
-    const char *prefix = reader->spec->language == DET_LANGUAGE_WORKER ? "WORKER_" : "FSM_";
+    const char *prefix = languages[reader->spec->language].prefix;
 
     return strncmp(name->text, prefix, strlen(prefix)) == 0;
 }

@@ -129,7 +129,10 @@ static void report_unknown_row(struct det_reader *reader, const struct det_node 
     if (det_row_is_extra(language, name->text))
         det_parse_report(
             reader->spec, DET_RULE_UNKNOWN_ROW, &place, "%s is not a row: it belongs inside of %s",
-            name->text, language == DET_LANGUAGE_WORKER ? "STATE or ACTION" : "ON, STAY or STOP");
+            name->text,
+            language == DET_LANGUAGE_WORKER ? "STATE or ACTION"
+            : language == DET_LANGUAGE_FLOW ? "the row of a stage"
+                                            : "ON, STAY or STOP");
     else
         det_parse_report(
             reader->spec, DET_RULE_UNKNOWN_ROW, &place, "unknown row %.64s", name->text);

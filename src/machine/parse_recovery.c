@@ -20,8 +20,6 @@
 /* Maximum number of lists tried for "did you mean". */
 #define LISTS_MAX 256
 
-_Static_assert(DET_RULE_COUNT <= 64, "every rule has its bit");
-
 bool det_parse_is_name(const struct det_spec *spec, const struct det_node *node)
 {
     return node != NULL && node->kind == DET_NODE_NAME && node->width <= DET_NAME_MAX &&
@@ -31,10 +29,10 @@ bool det_parse_is_name(const struct det_spec *spec, const struct det_node *node)
 void det_parse_suspect(struct det_spec *spec, enum det_rule rule)
 {
     det_assert(det_rule_severity(rule) == DET_SEVERITY_BROKEN);
-    spec->suspects |= UINT64_C(1) << rule;
+    spec->suspects[rule] = true;
     /* A mistake in the fields of a record may be in the record of the data. */
     if (rule == DET_RULE_BAD_KEEP)
-        spec->suspects |= UINT64_C(1) << DET_RULE_NO_DATA;
+        spec->suspects[DET_RULE_NO_DATA] = true;
 }
 
 void det_parse_suspect_all(struct det_spec *spec)
@@ -208,7 +206,7 @@ static bool is_nearly_right(const struct det_diagnostic *finding)
 /* A name that is nearly right is a separate mistake. */
 static bool is_suspect(const struct det_spec *spec, const struct det_diagnostic *finding)
 {
-    return spec->is_text_broken && (spec->suspects >> finding->rule & 1) != 0 &&
+    return spec->is_text_broken && spec->suspects[finding->rule] &&
            (!is_nearly_right(finding) || !is_about_a_name(finding->rule));
 }
 

@@ -35,7 +35,28 @@ static const struct det_row_kind worker_extras[] = {
 #include "machine/rows.def"
 };
 
+static const struct det_row_kind flow_rows[] = {
+#define DET_FLOW_ROW(name, least, most, columns, form, help) \
+    { #name, form, help, least, most, columns, false },
+#include "machine/rows.def"
+};
+
+static const struct det_row_kind flow_extras[] = {
+#define DET_FLOW_EXTRA(name, least, most, form, help) { #name, form, help, least, most, 0, false },
+#include "machine/rows.def"
+};
+
 #define WORKER_ROW_COUNT (int)(sizeof worker_rows / sizeof *worker_rows)
+#define FLOW_ROW_COUNT   (int)(sizeof flow_rows / sizeof *flow_rows)
+
+/* The rows that a language has besides those of records. */
+static const struct det_row_kind *own_rows(enum det_language language, int *ret_count)
+{
+    *ret_count = language == DET_LANGUAGE_WORKER ? WORKER_ROW_COUNT
+                 : language == DET_LANGUAGE_FLOW ? FLOW_ROW_COUNT
+                                                 : 0;
+    return language == DET_LANGUAGE_WORKER ? worker_rows : flow_rows;
+}
 
 /* Compares the first letter before the rest: most names differ there. */
 static int find_row(const struct det_row_kind *kinds, int count, const char *name, size_t length)
@@ -76,16 +97,31 @@ const struct det_row_kind *det_worker_extra_kind(enum det_worker_extra extra)
     return &worker_extras[extra];
 }
 
-const struct det_row_kind *det_row_kind_in(enum det_language language, unsigned row)
+const struct det_row_kind *det_flow_extra_kind(enum det_flow_extra extra)
 {
-    if (row < DET_ROW_COUNT)
-        return det_row_kind((enum det_row)row);
-    det_assert(language == DET_LANGUAGE_WORKER && row < DET_WORKER_ROW_END);
-    return &worker_rows[row - DET_ROW_COUNT];
+    det_assert((unsigned)extra < DET_FLOW_EXTRA_COUNT);
+    return &flow_extras[extra];
 }
 
-/* A worker also has the rows of records, and USES. */
-static bool is_of_workers(int row)
+int det_flow_extra_find(const char *name, size_t length)
+{
+    return find_row(flow_extras, DET_FLOW_EXTRA_COUNT, name, length);
+}
+
+const struct det_row_kind *det_row_kind_in(enum det_language language, unsigned row)
+{
+    const struct det_row_kind *own;
+    int count;
+
+    if (row < DET_ROW_COUNT)
+        return det_row_kind((enum det_row)row);
+    own = own_rows(language, &count);
+    det_assert(row - DET_ROW_COUNT < (unsigned)count);
+    return &own[row - DET_ROW_COUNT];
+}
+
+/* Workers and flows also have the rows of records, and USES. */
+static bool is_shared(int row)
 {
     return row >= 0 && (rows[row].is_of_records || row == DET_ROW_USES);
 }
@@ -93,32 +129,38 @@ static bool is_of_workers(int row)
 int det_row_find_in(enum det_language language, const char *name, size_t length)
 {
     int row = find_row(rows, DET_ROW_COUNT, name, length);
-    int own;
+    const struct det_row_kind *own;
+    int count, found;
 
     if (language == DET_LANGUAGE_MACHINE)
         return row;
-    own = find_row(worker_rows, WORKER_ROW_COUNT, name, length);
-    if (own >= 0)
-        return DET_ROW_COUNT + own;
-    return is_of_workers(row) ? row : -1;
+    own = own_rows(language, &count);
+    found = find_row(own, count, name, length);
+    if (found >= 0)
+        return DET_ROW_COUNT + found;
+    return is_shared(row) ? row : -1;
 }
 
 int det_row_nearest_in(enum det_language language, const char *name)
 {
-    const char *names[DET_WORKER_ROW_END];
-    int numbers[DET_WORKER_ROW_END];
+    const char *names[DET_FLOW_ROW_END];
+    int numbers[DET_FLOW_ROW_END];
+    const struct det_row_kind *own;
     size_t count = 0;
-    int nearest;
+    int own_count, nearest;
 
+    _Static_assert(
+        (int)DET_FLOW_ROW_END >= (int)DET_WORKER_ROW_END, "the rows of each language must fit");
     for (int i = 0; i < DET_ROW_COUNT; i++) {
-        if (language == DET_LANGUAGE_MACHINE || is_of_workers(i)) {
+        if (language == DET_LANGUAGE_MACHINE || is_shared(i)) {
             numbers[count] = i;
             names[count++] = rows[i].name;
         }
     }
-    for (int i = 0; i < WORKER_ROW_COUNT && language == DET_LANGUAGE_WORKER; i++) {
+    own = own_rows(language, &own_count);
+    for (int i = 0; i < own_count; i++) {
         numbers[count] = DET_ROW_COUNT + i;
-        names[count++] = worker_rows[i].name;
+        names[count++] = own[i].name;
     }
     nearest = det_text_nearest(name, names, count);
     return nearest >= 0 ? numbers[nearest] : -1;
@@ -128,6 +170,8 @@ bool det_row_is_extra(enum det_language language, const char *name)
 {
     if (language == DET_LANGUAGE_WORKER)
         return find_row(worker_extras, DET_WORKER_EXTRA_COUNT, name, strlen(name)) >= 0;
+    if (language == DET_LANGUAGE_FLOW)
+        return det_flow_extra_find(name, strlen(name)) >= 0;
     return det_extra_find(name, strlen(name)) >= 0;
 }
 
@@ -138,5 +182,8 @@ unsigned det_row_columns(const char *name, size_t length)
     if (row >= 0)
         return rows[row].columns;
     row = find_row(worker_rows, WORKER_ROW_COUNT, name, length);
-    return row >= 0 ? worker_rows[row].columns : 0;
+    if (row >= 0)
+        return worker_rows[row].columns;
+    row = find_row(flow_rows, FLOW_ROW_COUNT, name, length);
+    return row >= 0 ? flow_rows[row].columns : 0;
 }

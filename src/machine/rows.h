@@ -31,6 +31,20 @@ enum det_worker_extra {
     DET_WORKER_EXTRA_COUNT
 };
 
+/* Rows that only a .flow file has, also numbered after those of machines. */
+enum det_flow_row {
+    DET_FLOW_ROW_BEFORE_FIRST = DET_ROW_COUNT - 1,
+#define DET_FLOW_ROW(name, least, most, columns, form, help) DET_FLOW_ROW_##name,
+#include "machine/rows.def"
+    DET_FLOW_ROW_END
+};
+
+enum det_flow_extra {
+#define DET_FLOW_EXTRA(name, least, most, form, help) DET_FLOW_EXTRA_##name,
+#include "machine/rows.def"
+    DET_FLOW_EXTRA_COUNT
+};
+
 enum det_extra {
 #define DET_EXTRA(name, least, most, form, help) DET_EXTRA_##name,
 #include "machine/rows.def"
@@ -56,14 +70,18 @@ int det_extra_find(const char *name, size_t length);
 enum det_language {
     DET_LANGUAGE_MACHINE,
     DET_LANGUAGE_WORKER,
+    DET_LANGUAGE_FLOW,
 };
 
-/* The same for a language: `row` is of enum det_row or of enum det_worker_row. */
+/* The same for a language: `row` is of enum det_row, det_worker_row or det_flow_row. */
 const struct det_row_kind *det_row_kind_in(enum det_language language, unsigned row);
 int det_row_find_in(enum det_language language, const char *name, size_t length);
 /* Returns the row with the most similar name, or -1. */
 int det_row_nearest_in(enum det_language language, const char *name);
 const struct det_row_kind *det_worker_extra_kind(enum det_worker_extra extra);
+const struct det_row_kind *det_flow_extra_kind(enum det_flow_extra extra);
+/* Returns the option of a stage with this name, or -1. */
+int det_flow_extra_find(const char *name, size_t length);
 /* Returns true if this is a word that the language has inside of rows. */
 bool det_row_is_extra(enum det_language language, const char *name);
 /* Returns the number of aligned arguments of rows with this name, in any language. */

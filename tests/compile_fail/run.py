@@ -9,6 +9,8 @@ tests/corpus/good/*.fsm       must compile without a warning
 tests/corpus/bad/*.fsm        must not compile; the first line is
                               /* expect: rule-id | words of the compiler | words of detent */
 tests/corpus/worker/good/*.worker and bad/*.worker: the same for workers
+tests/corpus/flow/good/*.flow and bad/*.flow: the same for flows; `(compiles)` instead of the words
+                              of the compiler: only detent can know that it is wrong
 tests/compile_fail/**/*.c     must not compile; the first line is /* expect: words */
                               and, for what is only a warning by default, -Werror: before them;
                               and must compile once the marked line is mended: the line between
@@ -145,6 +147,54 @@ def worker_program(path, folder):
     return target
 
 
+def flow_program(path, folder):
+    """A C file that declares and defines the flow of a spec, with bodies for its functions."""
+    text = whole_text(path)
+    source = ""
+    for used in re.findall(r'\bUSES\(\s*"([^"]+)"\s*\)', text):
+        source += f'#define REC_SPEC "{used}"\n#include <detent/rec/declare.h>\n'
+    source += f'#define FLOW_SPEC "{path.name}"\n#include <detent/flow/declare.h>\n'
+    source += f'#define FLOW_SPEC "{path.name}"\n#include <detent/flow/define.h>\n'
+    for match in re.finditer(r"\b(SOURCE|TRANSFORM|STATEFUL|JOIN|SINK)\(([^()]*(?:\([^()]*"
+                             r"(?:\([^()]*\)[^()]*)*\)[^()]*)*)\)", text):
+        kind, row = match[1], match[2]
+        if re.search(r"\bUSE\(", row):
+            continue
+        names = [name.strip() for name in re.sub(r"\(.*?\)", "", row).split(",")] + ["x"] * 4
+        call, stage = "struct det_stage_call *call", names[0]
+        cursor = re.search(r"\bCURSOR\((\w+)\)", row)
+        state = re.search(r"\bSTATE\((\w+)\)", row)
+        typed = f", struct {cursor[1]} *cursor" if cursor else ""
+        bodies = {
+            "SOURCE": [("", call + typed)],
+            "TRANSFORM": [("", f"{call}, const struct {names[1]} *in")],
+            "STATEFUL": [("", f"{call}, struct {state[1] if state else 'x'} *state, "
+                              f"const struct {names[1]} *in"),
+                         ("_result", f"{call}, struct {state[1] if state else 'x'} *state")],
+            "JOIN": [("", f"{call}, const struct {names[1]} *reference, "
+                          f"const struct {names[2]} *in")],
+            "SINK": [("", f"{call}{typed}, const struct {names[1]} *in")],
+        }[kind]
+        bodies += [(f"_{name}", call) for name, word in (("open", "OPENS"), ("close", "OPENS"),
+                                                         ("drain", "DRAINS"))
+                   if re.search(rf"\b{word}\b", row)]
+        if "BEGINS" in row and cursor:
+            bodies.append(("_begin", call + typed))
+        if "BUFFERED" in row:
+            bodies.append(("_flush", call + typed))
+        if "ACKNOWLEDGES" in row:
+            bodies.append(("_acknowledged", call + ", uint64_t sequence"))
+        for suffix, parameters in bodies:
+            used = "".join(f"    (void){p.split()[-1].strip('*')};\n"
+                           for p in parameters.split(","))
+            is_void = suffix in ("_close", "_acknowledged")
+            source += (f"static {'void' if is_void else 'int'} {stage}{suffix}({parameters})\n"
+                       f"{{\n{used}{'' if is_void else '    return 0;'}\n}}\n")
+    target = folder / (path.stem + "_flow.c")
+    target.write_text(source, encoding="utf-8")
+    return target
+
+
 def compiled(compiler, root, source, include, extra):
     command = [compiler, "-std=c17", "-c", "-o", "/dev/null", "-fdiagnostics-color=never",
                f"-I{include}", f"-I{root / 'include'}", *extra, str(source)]
@@ -159,7 +209,7 @@ def expectation(path):
 
 
 def program_of(path):
-    return worker_program if path.suffix == ".worker" else program
+    return {".worker": worker_program, ".flow": flow_program}.get(path.suffix, program)
 
 
 def good_spec(compiler, root, path, folder):
@@ -176,6 +226,8 @@ def bad_spec(compiler, root, path, folder):
     wanted = expected.split("|")[1].strip()
     source = program_of(path)(path, folder)
     ok, words = compiled(compiler, root, source, path.parent, [])
+    if wanted == "(compiles)" and path.suffix == ".flow":
+        return None if ok else f"{path.name}: must compile, but:\n{words[:2000]}"
     if ok:
         return f"{path.name}: compiles, but must not"
     if wanted not in words:
@@ -204,7 +256,7 @@ def wrong_language(compiler, root, path, folder):
     template = str(path.relative_to(root / "include"))
     source = folder / template.replace("/", "_").replace(".h", ".txt")
     source.write_text('#define FSM_SPEC "door.fsm"\n#define REC_SPEC "door.fsm"\n'
-                      '#define WORKER_SPEC "door.fsm"\n'
+                      '#define WORKER_SPEC "door.fsm"\n#define FLOW_SPEC "door.fsm"\n'
                       f"#include <{template}>\n", encoding="utf-8")
     for language in (["-xc", "-std=c90"], ["-xc", "-std=c99"], ["-xc++", "-std=c++11"],
                      ["-xc++", "-std=c++20"]):
@@ -225,10 +277,14 @@ def main():
     workers = corpus / "worker"
     work += [(good_spec, p) for p in sorted((workers / "good").glob("*.worker"))]
     work += [(bad_spec, p) for p in sorted((workers / "bad").glob("*.worker"))]
+    flows = corpus / "flow"
+    work += [(good_spec, p) for p in sorted((flows / "good").glob("*.flow"))]
+    work += [(bad_spec, p) for p in sorted((flows / "bad").glob("*.flow"))]
     work += [(bad_source, p) for p in sorted(here.glob("*/*.c"))]
     work += [(wrong_language, root / "include/detent" / name)
              for name in ("fsm/declare.h", "fsm/define.h", "rec/declare.h",
-                          "worker/declare.h", "worker/define.h")]
+                          "worker/declare.h", "worker/define.h",
+                          "flow/declare.h", "flow/define.h")]
     if names:
         work = [(check, p) for check, p in work if p.stem in names]
     with tempfile.TemporaryDirectory() as folder:

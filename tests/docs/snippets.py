@@ -16,7 +16,7 @@ What a fence means, by its language. A page has a folder of its own; fences are 
     console   lines `$ command`, and under each exactly what it prints; a line `...` stands for any
               number of lines. detent, cc and pkg-config are there
     json      a JSON document, or one in each line
-    fsm, rec, worker, yaml   one of the two marks is needed
+    flow, fsm, rec, worker, yaml   one of the two marks is needed
     mermaid, dot       drawings
 
 Every relative link must lead to a file, and every #anchor to a heading.
@@ -36,7 +36,7 @@ from patience import HANG  # noqa: E402  pylint: disable=wrong-import-position
 WARNINGS = ("-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes "
             "-Wmissing-prototypes -Wundef -Wvla -Wcast-qual -Wformat=2 -Wswitch-enum "
             "-Wimplicit-fallthrough -Wnull-dereference -Werror").split()
-MARKED_ONLY = {"fsm", "rec", "worker", "yaml"}
+MARKED_ONLY = {"flow", "fsm", "rec", "worker", "yaml"}
 DRAWINGS = {"mermaid", "dot"}
 TIMEOUT = HANG
 

@@ -103,6 +103,9 @@
 #define REC__NAME_EXIT_FAILURE       0 /* a macro of <stdlib.h> */
 #define REC__NAME_EXIT_SUCCESS       0 /* a macro of <stdlib.h> */
 #define REC__NAME_FILENAME_MAX       0 /* a macro of <stdio.h> */
+#define REC__NAME_FLOW_LOCAL         0 /* a word of the templates */
+#define REC__NAME_FLOW_NAME          0 /* a word of the templates */
+#define REC__NAME_FLOW_SPEC          0 /* a word of the templates */
 #define REC__NAME_FLT_EPSILON        0 /* a macro of <float.h> */
 #define REC__NAME_FLT_MAX            0 /* a macro of <float.h> */
 #define REC__NAME_FLT_MIN            0 /* a macro of <float.h> */

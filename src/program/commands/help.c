@@ -147,6 +147,14 @@ static int help_rows(struct cli *cli)
         print_kind(cli, "worker-row", det_row_kind_in(DET_LANGUAGE_WORKER, i));
     for (unsigned i = 0; i < DET_WORKER_EXTRA_COUNT; i++)
         print_kind(cli, "worker-extra", det_worker_extra_kind((enum det_worker_extra)i));
+    if (!cli->is_json)
+        cli_print(cli, "\nRows of a .flow file, beside those of records and USES:\n\n");
+    for (unsigned i = DET_ROW_COUNT; i < DET_FLOW_ROW_END; i++)
+        print_kind(cli, "flow-row", det_row_kind_in(DET_LANGUAGE_FLOW, i));
+    if (!cli->is_json)
+        cli_print(cli, "\nOptions at the end of the row of a stage, in any order:\n\n");
+    for (unsigned i = 0; i < DET_FLOW_EXTRA_COUNT; i++)
+        print_kind(cli, "flow-option", det_flow_extra_kind((enum det_flow_extra)i));
     return CLI_OK;
 }
 
