@@ -133,18 +133,18 @@ struct det_stage_functions {
     /* JOIN: `reference` is the last reference row with the key of `in`; NULL in a left join without
      * one. */
     int (*join)(struct det_stage_call *call, const void *reference, const void *in);
-    /* SINK with a cursor, optional: once per run, before its first row. The cursor is saved before a
-     * row is delivered. A negative result fails the stage. */
+    /* SINK with a cursor, optional: once per run, before its first row. The cursor is saved before
+     * a row is delivered. A negative result fails the stage. */
     int (*begin)(struct det_stage_call *call, void *cursor);
     /* SINK: delivers a row, or keeps it until flush(). call->run and call->row.position are unique
      * for ever: use them as the key of what is done. The cursor is saved with the receipt of the
-     * row. A negative result rejects the row, except DET_ERR_CANCELLED while the stage is cancelled:
-     * the next open delivers the row again. */
+     * row. A negative result rejects the row, except DET_ERR_CANCELLED while the stage is
+     * cancelled: the next open delivers the row again. */
     int (*deliver)(struct det_stage_call *call, void *cursor, const void *in);
     /* SINK, BUFFERED: makes everything delivered durable; called after a batch, and at the end. It
      * may reject rows that were delivered since the last flush: it sets call->row to the `row` of
-     * their deliver(), and calls det_stage_reject(). A negative result fails the stage; the rows are
-     * delivered again by the next open. */
+     * their deliver(), and calls det_stage_reject(). A negative result fails the stage; the rows
+     * are delivered again by the next open. */
     int (*flush)(struct det_stage_call *call, void *cursor);
     /* Optional: the last call before the stage ends its output; may emit, but a sink. Also called
      * when the flow is drained. A negative result fails the stage. */
