@@ -17,6 +17,7 @@
 #include <detent/base.h>
 #include <detent/bus.h>
 #include <detent/durable.h>
+#include <detent/expression.h>
 #include <detent/flow.h>
 #include <detent/lock.h>
 #include <detent/journal.h>

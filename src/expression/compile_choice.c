@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* compile_choice.c - comparisons and conditions; `and`, `or`, `if` and `or_else`, which evaluate
+ * only a part of what they are made of. */
+#include "base/assert.h"
+#include "expression/compile.h"
+
+struct comparison {
+    enum expression_token_kind sign;
+    enum expression_token_kind swapped; /* with its sides exchanged */
+    enum expression_token_kind opposite;
+    enum expression_operation integer, wide, floating, text;
+};
+
+static const struct comparison comparisons[] = {
+    { DET_MARK_EQ, DET_MARK_EQ, DET_MARK_NE, EXPRESSION_EQ_I, EXPRESSION_EQ_W, EXPRESSION_EQ_F,
+      EXPRESSION_EQ_TEXT },
+    { DET_MARK_NE, DET_MARK_NE, DET_MARK_EQ, EXPRESSION_NE_I, EXPRESSION_NE_W, EXPRESSION_NE_F,
+      EXPRESSION_NE_TEXT },
+    { DET_MARK_LT, DET_MARK_GT, DET_MARK_GE, EXPRESSION_LT_I, EXPRESSION_LT_W, EXPRESSION_LT_F,
+      EXPRESSION_LT_TEXT },
+    { DET_MARK_GE, DET_MARK_LE, DET_MARK_LT, EXPRESSION_GE_I, EXPRESSION_GE_W, EXPRESSION_GE_F,
+      EXPRESSION_GE_TEXT },
+    { DET_MARK_GT, DET_MARK_LT, DET_MARK_LE, EXPRESSION_GT_I, EXPRESSION_GT_W, EXPRESSION_GT_F,
+      EXPRESSION_GT_TEXT },
+    { DET_MARK_LE, DET_MARK_GE, DET_MARK_GT, EXPRESSION_LE_I, EXPRESSION_LE_W, EXPRESSION_LE_F,
+      EXPRESSION_LE_TEXT },
+};
+#define COMPARISON_COUNT (sizeof comparisons / sizeof comparisons[0])
+
+static const struct comparison *find_comparison(enum expression_token_kind sign)
+{
+    size_t i = 0;
+
+    while (comparisons[i].sign != sign) {
+        i++;
+        det_assert(i < COMPARISON_COUNT);
+    }
+    return &comparisons[i];
+}
+
+/* Emits the step on the last two operands, with a constant if the right one is. */
+static void emit_comparison(struct compiler *compiler, enum expression_operation operation)
+{
+    unsigned depth = compiler->depth - 2;
+    struct operand *b = compile_top(compiler);
+    struct expression_step *step;
+    struct det_view *text;
+
+    det_compile_load(compiler, depth);
+    if (b->form != OPERAND_CONSTANT ||
+        (b->type == DET_EXPRESSION_INT && !det_compile_is_short(b))) {
+        det_compile_load(compiler, depth + 1);
+        (void)det_compile_emit(compiler, operation, depth, depth, depth + 1);
+        return;
+    }
+    step = det_compile_emit(
+        compiler, (enum expression_operation)(operation + EXPRESSION_K), depth, depth, 0);
+    if (b->type == DET_EXPRESSION_FLOAT) {
+        step->k.f = b->value.f;
+    } else if (b->type == DET_EXPRESSION_BOOL) {
+        step->k.i = b->value.b;
+    } else if (b->type == DET_EXPRESSION_TEXT) {
+        text = det_arena_alloc(&compiler->program->arena, sizeof *text);
+        if (text)
+            *text = b->value.text;
+        compiler->has_no_memory |= !text;
+        step->k.text = text;
+    } else {
+        step->k.i = b->value.i;
+    }
+}
+
+/* A constant goes to the right side, where steps have it. */
+static void exchange_sides(struct compiler *compiler, enum expression_token_kind *sign)
+{
+    struct operand *a = &compiler->operands[compiler->depth - 2], kept = *a;
+
+    if (a[0].form != OPERAND_CONSTANT || a[1].form != OPERAND_PLACE || a[1].is_at)
+        return;
+    a[0] = a[1];
+    a[1] = kept;
+    *sign = find_comparison(*sign)->swapped;
+}
+
+/* An int and a float. A whole constant that a float holds exactly is compared as one. */
+static void emit_mixed(struct compiler *compiler, const struct comparison *comparison)
+{
+    unsigned depth = compiler->depth - 2;
+    struct operand *a = &compiler->operands[depth], *b = a + 1;
+    struct operand *whole = a->type == DET_EXPRESSION_INT ? a : b;
+    det_i128 limit = (det_i128)1 << 53;
+    struct expression_step *step;
+
+    if (whole->low >= -limit && whole->high <= limit) {
+        det_compile_to_float(compiler, depth);
+        det_compile_to_float(compiler, depth + 1);
+        emit_comparison(compiler, comparison->floating);
+        return;
+    }
+    det_compile_load(compiler, depth);
+    det_compile_load(compiler, depth + 1);
+    (void)det_compile_emit(
+        compiler, whole == a ? EXPRESSION_COMPARE_IF : EXPRESSION_COMPARE_FI, depth, depth,
+        depth + 1);
+    step = det_compile_emit(
+        compiler, (enum expression_operation)(comparison->integer + EXPRESSION_K), depth, depth, 0);
+    step->k.i = 0;
+}
+
+static int fail_comparison(struct compiler *compiler, enum expression_token_kind sign)
+{
+    const struct operand *a = &compiler->operands[compiler->depth - 2], *b = a + 1;
+    bool is_enum = a->type == DET_EXPRESSION_ENUM || b->type == DET_EXPRESSION_ENUM;
+    bool is_text = a->type == DET_EXPRESSION_TEXT || b->type == DET_EXPRESSION_TEXT;
+    const char *remedy = is_enum && is_text   ? "; convert the enum: text(x)"
+                         : a->type == b->type ? "; only == and != are"
+                         : is_text            ? "; convert the other side: text(x)"
+                                              : "";
+
+    if (a->type == b->type && a->type >= DET_EXPRESSION_RECORD)
+        remedy = "; compare their fields";
+    return COMPILE_FAIL(
+        compiler, DET_ERR_TYPE, compiler->column, "%s is not possible with %s and %s%s",
+        det_expression_mark(sign), det_compile_type(compiler, a), det_compile_type(compiler, b),
+        remedy);
+}
+
+/* The step of a comparison of two of the same type; NOTHING: there is none. */
+static enum expression_operation same_type_step(
+    const struct compiler *compiler, const struct comparison *comparison)
+{
+    const struct operand *a = &compiler->operands[compiler->depth - 2], *b = a + 1;
+    bool is_equality = comparison->sign == DET_MARK_EQ || comparison->sign == DET_MARK_NE;
+    bool is_short = det_compile_is_short(a) && det_compile_is_short(b);
+
+    switch (a->type) {
+    case DET_EXPRESSION_INT:
+        return is_short ? comparison->integer : comparison->wide;
+    case DET_EXPRESSION_FLOAT:
+        return comparison->floating;
+    case DET_EXPRESSION_TEXT:
+        return comparison->text;
+    case DET_EXPRESSION_TIME:
+    case DET_EXPRESSION_DURATION:
+        return comparison->integer;
+    case DET_EXPRESSION_BOOL:
+        return comparison->sign == DET_MARK_EQ   ? EXPRESSION_EQ_BOOL
+               : comparison->sign == DET_MARK_NE ? EXPRESSION_NE_BOOL
+                                                 : EXPRESSION_NOTHING;
+    case DET_EXPRESSION_BYTES:
+        return is_equality ? comparison->text : EXPRESSION_NOTHING;
+    case DET_EXPRESSION_ENUM:
+        return is_equality && det_compile_same_enum(a->enumeration, b->enumeration)
+                   ? comparison->integer
+                   : EXPRESSION_NOTHING;
+    case DET_EXPRESSION_ANY:
+    case DET_EXPRESSION_RECORD:
+    case DET_EXPRESSION_ARRAY:
+        break;
+    }
+    return EXPRESSION_NOTHING;
+}
+
+static bool is_literal(const struct operand *operand)
+{
+    return operand->type == DET_EXPRESSION_TEXT &&
+           (operand->form == OPERAND_CONSTANT || operand->literals != NO_STEP);
+}
+
+/* A constant text beside an enum becomes a value of it. */
+static int name_enumerator(struct compiler *compiler)
+{
+    struct operand *a = &compiler->operands[compiler->depth - 2], *b = a + 1;
+
+    if (a->type == DET_EXPRESSION_ENUM && is_literal(b))
+        return det_compile_to_enum(compiler, compiler->depth - 1, a->enumeration);
+    if (b->type == DET_EXPRESSION_ENUM && is_literal(a))
+        return det_compile_to_enum(compiler, compiler->depth - 2, b->enumeration);
+    return 0;
+}
+
+int det_compile_comparison(struct compiler *compiler, enum expression_token_kind sign)
+{
+    unsigned depth = compiler->depth - 2;
+    struct operand *a = &compiler->operands[depth], *b = a + 1;
+    bool is_constant = a->form == OPERAND_CONSTANT && b->form == OPERAND_CONSTANT;
+    uint16_t mark = compile_next(compiler);
+    const struct comparison *comparison;
+    enum expression_operation step;
+    uint32_t end = b->end;
+    int r;
+
+    r = det_compile_require(compiler, depth);
+    if (r == 0)
+        r = det_compile_require(compiler, depth + 1);
+    if (r == 0)
+        r = name_enumerator(compiler);
+    if (r < 0)
+        return r;
+    exchange_sides(compiler, &sign);
+    comparison = find_comparison(sign);
+    step = a->type == b->type ? same_type_step(compiler, comparison) : EXPRESSION_NOTHING;
+    if (step != EXPRESSION_NOTHING)
+        emit_comparison(compiler, step);
+    else if (
+        (a->type == DET_EXPRESSION_INT && b->type == DET_EXPRESSION_FLOAT) ||
+        (a->type == DET_EXPRESSION_FLOAT && b->type == DET_EXPRESSION_INT))
+        emit_mixed(compiler, comparison);
+    else
+        return fail_comparison(compiler, sign);
+    det_compile_result(compiler, depth, DET_EXPRESSION_BOOL);
+    a->end = end;
+    compiler->depth--;
+    return is_constant ? det_compile_fold(compiler, mark, depth) : 0;
+}
+
+/* Whether the last step is a comparison into this slot that may still become one that jumps. */
+static bool ends_with_comparison(const struct compiler *compiler, unsigned depth)
+{
+    const struct expression_step *last = &compiler->steps[compiler->step_count - 1];
+    unsigned first = EXPRESSION_EQ_I, after = EXPRESSION_NOT;
+
+    return compiler->label != compile_next(compiler) && last->target == depth &&
+           last->operation >= first && last->operation < after &&
+           (last->operation - first) % EXPRESSION_VARIANTS < EXPRESSION_JUMP_IF_FALSE;
+}
+
+/* A jump if the condition is this; its step joins the list. */
+static void jump_if(struct compiler *compiler, bool sense, uint16_t *list)
+{
+    unsigned depth = compiler->depth - 1;
+    unsigned variant = sense ? EXPRESSION_JUMP_IF_TRUE : EXPRESSION_JUMP_IF_FALSE;
+    const struct operand *operand = compile_top(compiler);
+    struct expression_step *last;
+
+    if (operand->form != OPERAND_SLOT)
+        det_compile_load(compiler, depth);
+    last = &compiler->steps[compiler->step_count - 1];
+    if (ends_with_comparison(compiler, depth)) {
+        last->operation = (uint16_t)(last->operation + variant);
+        det_compile_list(compiler, list);
+        return;
+    }
+    /* After has() only the way on which it is true is left. */
+    if (!sense && last->operation == EXPRESSION_SET_TRUE && last->target == depth &&
+        compiler->label != compile_next(compiler))
+        return;
+    (void)det_compile_emit(
+        compiler, sense ? EXPRESSION_JUMP_TRUE : EXPRESSION_JUMP_FALSE, depth, depth, 0);
+    det_compile_list(compiler, list);
+}
+
+static int require_bool(struct compiler *compiler, const char *what)
+{
+    const struct operand *operand = compile_top(compiler);
+    int r = det_compile_require(compiler, compiler->depth - 1);
+
+    if (r < 0)
+        return r;
+    if (operand->type != DET_EXPRESSION_BOOL)
+        return COMPILE_FAIL(
+            compiler, DET_ERR_TYPE, operand->start, "%s needs a bool, this is %s", what,
+            det_compile_type(compiler, operand));
+    return 0;
+}
+
+/* Both lists, in a list of their own. */
+static const struct fact *join_facts(
+    struct compiler *compiler, const struct fact *a, const struct fact *b)
+{
+    for (; b; b = b->next) {
+        struct fact *fact = det_arena_alloc(&compiler->work, sizeof *fact);
+
+        if (!fact) {
+            compiler->has_no_memory = true;
+            break;
+        }
+        *fact = (struct fact){ b->start, b->end, a };
+        a = fact;
+    }
+    return a;
+}
+
+int det_compile_not(struct compiler *compiler)
+{
+    unsigned depth = compiler->depth - 1;
+    struct operand *operand = compile_top(compiler);
+    const struct fact *facts;
+    int r = require_bool(compiler, "not");
+
+    if (r < 0)
+        return r;
+    operand->start = compiler->column;
+    if (operand->form == OPERAND_CONSTANT) {
+        operand->value.b = !operand->value.b;
+        return 0;
+    }
+    det_compile_load(compiler, depth);
+    (void)det_compile_emit(compiler, EXPRESSION_NOT, depth, depth, 0);
+    facts = operand->facts_true;
+    operand->facts_true = operand->facts_false;
+    operand->facts_false = facts;
+    operand->literals = NO_STEP;
+    return 0;
+}
+
+/* The left side of `and` (or of `or`) is done: the right side is evaluated in the same slot. */
+static int begin_right(struct compiler *compiler, struct compile_choice *choice, bool is_or)
+{
+    struct operand *operand = compile_top(compiler);
+    int r = require_bool(compiler, is_or ? "or" : "and");
+
+    if (r < 0)
+        return r;
+    jump_if(compiler, is_or, is_or ? &operand->true_jumps : &operand->false_jumps);
+    *choice = (struct compile_choice){ .left = *operand,
+                                       .false_jumps = NO_STEP,
+                                       .true_jumps = NO_STEP,
+                                       .ends = NO_STEP,
+                                       .known = compiler->known };
+    compiler->known =
+        join_facts(compiler, compiler->known, is_or ? operand->facts_false : operand->facts_true);
+    choice->true_jumps = is_or ? operand->true_jumps : NO_STEP;
+    choice->false_jumps = is_or ? NO_STEP : operand->false_jumps;
+    det_compile_land(compiler, is_or ? &operand->false_jumps : &operand->true_jumps);
+    compiler->depth--;
+    return 0;
+}
+
+static int end_right(struct compiler *compiler, struct compile_choice *choice, bool is_or)
+{
+    unsigned depth = compiler->depth - 1;
+    struct operand *operand = compile_top(compiler), right;
+    int r = require_bool(compiler, is_or ? "or" : "and");
+
+    if (r < 0)
+        return r;
+    if (operand->form != OPERAND_SLOT)
+        det_compile_load(compiler, depth);
+    right = *operand;
+    det_compile_result(compiler, depth, DET_EXPRESSION_BOOL);
+    operand->start = choice->left.start;
+    operand->false_jumps = right.false_jumps;
+    operand->true_jumps = right.true_jumps;
+    det_compile_join(compiler, &operand->false_jumps, choice->false_jumps);
+    det_compile_join(compiler, &operand->true_jumps, choice->true_jumps);
+    if (is_or)
+        operand->facts_false = join_facts(compiler, choice->left.facts_false, right.facts_false);
+    else
+        operand->facts_true = join_facts(compiler, choice->left.facts_true, right.facts_true);
+    compiler->known = choice->known;
+    return 0;
+}
+
+int det_compile_and_left(struct compiler *compiler, struct compile_choice *choice)
+{
+    return begin_right(compiler, choice, false);
+}
+
+int det_compile_and(struct compiler *compiler, struct compile_choice *choice)
+{
+    return end_right(compiler, choice, false);
+}
+
+int det_compile_or_left(struct compiler *compiler, struct compile_choice *choice)
+{
+    return begin_right(compiler, choice, true);
+}
+
+int det_compile_or(struct compiler *compiler, struct compile_choice *choice)
+{
+    return end_right(compiler, choice, true);
+}
+
+int det_compile_if(struct compiler *compiler, struct compile_choice *choice)
+{
+    struct operand *operand = compile_top(compiler);
+    int r = require_bool(compiler, "if");
+
+    if (r < 0)
+        return r;
+    jump_if(compiler, false, &operand->false_jumps);
+    *choice = (struct compile_choice){ .false_jumps = operand->false_jumps,
+                                       .true_jumps = NO_STEP,
+                                       .ends = NO_STEP,
+                                       .known = compiler->known,
+                                       .facts_false = operand->facts_false };
+    compiler->known = join_facts(compiler, compiler->known, operand->facts_true);
+    det_compile_land(compiler, &operand->true_jumps);
+    compiler->depth--;
+    return 0;
+}
+
+/* The value of the first way is in its slot; the steps of the second way follow. */
+static void end_first_way(struct compiler *compiler, struct compile_choice *choice)
+{
+    unsigned depth = compiler->depth - 1;
+    struct operand *operand = compile_top(compiler);
+
+    if (operand->type != DET_EXPRESSION_ANY)
+        det_compile_load(compiler, depth);
+    choice->placeholder = compile_next(compiler);
+    (void)det_compile_emit(compiler, EXPRESSION_NOTHING, depth, depth, 0);
+    (void)det_compile_emit(compiler, EXPRESSION_JUMP, 0, 0, 0);
+    det_compile_list(compiler, &choice->ends);
+    choice->left = *operand;
+    compiler->depth--;
+}
+
+int det_compile_then(struct compiler *compiler, struct compile_choice *choice)
+{
+    end_first_way(compiler, choice);
+    det_compile_land(compiler, &choice->false_jumps);
+    compiler->known = join_facts(compiler, choice->known, choice->facts_false);
+    return 0;
+}
+
+static int fail_ways(
+    struct compiler *compiler, const struct operand *left, const struct operand *right)
+{
+    return COMPILE_FAIL(
+        compiler, DET_ERR_TYPE, right->start,
+        "this is %s, the value before it is %s; both must be "
+        "of one type",
+        det_compile_type(compiler, right), det_compile_type(compiler, left));
+}
+
+/* Gives both values one type; the left one is changed in its last step. */
+static int unite_types(struct compiler *compiler, struct compile_choice *choice)
+{
+    unsigned depth = compiler->depth - 1;
+    struct operand *left = &choice->left, *right = compile_top(compiler);
+
+    if (left->type == DET_EXPRESSION_ANY || right->type == DET_EXPRESSION_ANY)
+        return 0;
+    if (left->type == DET_EXPRESSION_INT && right->type == DET_EXPRESSION_FLOAT) {
+        compiler->steps[choice->placeholder].operation = EXPRESSION_FLOAT_OF_W;
+        left->type = DET_EXPRESSION_FLOAT;
+    } else if (left->type == DET_EXPRESSION_FLOAT && right->type == DET_EXPRESSION_INT) {
+        det_compile_to_float(compiler, depth);
+    } else if (left->type == DET_EXPRESSION_ENUM && is_literal(right)) {
+        return det_compile_to_enum(compiler, depth, left->enumeration);
+    } else if (right->type == DET_EXPRESSION_ENUM && left->literals != NO_STEP) {
+        struct operand kept = *right;
+        int r;
+
+        *right = *left;
+        r = det_compile_to_enum(compiler, depth, kept.enumeration);
+        *left = *right;
+        *right = kept;
+        return r;
+    }
+    if (left->type != right->type ||
+        (left->type == DET_EXPRESSION_ENUM &&
+         !det_compile_same_enum(left->enumeration, right->enumeration)) ||
+        (left->type == DET_EXPRESSION_RECORD && left->record != right->record) ||
+        left->type == DET_EXPRESSION_ARRAY)
+        return fail_ways(compiler, left, right);
+    return 0;
+}
+
+/* The value of the second way is the last operand: both become one. */
+static int unite(struct compiler *compiler, struct compile_choice *choice)
+{
+    unsigned depth = compiler->depth - 1;
+    struct operand *operand = compile_top(compiler), right;
+    struct operand *left = &choice->left;
+    const struct operand *typed;
+    int r = unite_types(compiler, choice);
+
+    if (r < 0)
+        return r;
+    if (operand->type != DET_EXPRESSION_ANY)
+        det_compile_load(compiler, depth);
+    det_compile_land(compiler, &choice->ends);
+    right = *operand;
+    typed = right.type == DET_EXPRESSION_ANY ? left : &right;
+    det_compile_result(compiler, depth, typed->type);
+    operand->start = left->start;
+    operand->enumeration = typed->enumeration;
+    operand->record = typed->record;
+    operand->field = typed->type == DET_EXPRESSION_ARRAY ? typed->field : NULL;
+    operand->array = typed->array;
+    det_compile_int_range(operand, typed->low, typed->high);
+    if (left->type == right.type) {
+        operand->low = left->low < right.low ? left->low : right.low;
+        operand->high = left->high > right.high ? left->high : right.high;
+    }
+    if (left->literals != NO_STEP && right.literals != NO_STEP) {
+        operand->literals = right.literals;
+        det_compile_join(compiler, &operand->literals, left->literals);
+    }
+    operand->misses = right.misses;
+    det_compile_join(compiler, &operand->misses, left->misses);
+    operand->is_untested = left->is_untested || right.is_untested ||
+                           left->type == DET_EXPRESSION_ANY || right.type == DET_EXPRESSION_ANY;
+    compiler->known = choice->known;
+    return 0;
+}
+
+int det_compile_else(struct compiler *compiler, struct compile_choice *choice)
+{
+    return unite(compiler, choice);
+}
+
+int det_compile_or_else_left(struct compiler *compiler, struct compile_choice *choice)
+{
+    struct operand *operand = compile_top(compiler);
+    uint16_t misses = operand->misses;
+    int size = (int)(operand->end - operand->start);
+
+    if (misses == NO_STEP)
+        return COMPILE_FAIL(
+            compiler, DET_ERR_TYPE, operand->start, "'%.*s' is always present; remove %s",
+            size < 40 ? size : 40, compiler->text.data + operand->start,
+            compiler->text.data[compiler->column] == 'o' ? "`or_else`" : "what follows it");
+    *choice = (struct compile_choice){ .ends = NO_STEP, .known = compiler->known };
+    operand->misses = NO_STEP;
+    operand->is_untested = false;
+    end_first_way(compiler, choice);
+    det_compile_land(compiler, &misses);
+    return 0;
+}
+
+int det_compile_or_else(struct compiler *compiler, struct compile_choice *choice)
+{
+    return unite(compiler, choice);
+}
