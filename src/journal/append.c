@@ -63,7 +63,7 @@ static void encode_group(
         .kind = DET_FRAME_GROUP,
         .size = (uint32_t)group->size,
         .first = group->first,
-        .synced = atomic_load_explicit(&journal->acknowledged, memory_order_relaxed),
+        .synced = det_journal_synced(journal),
         .at = at,
         .count = (uint32_t)group->count,
     };

@@ -182,7 +182,7 @@ bool det_frame_get_head(const void *source, size_t capacity, struct det_frame *r
     if (capacity < DET_FRAME_HEAD)
         return false;
     kind = det_get32(at + AT_KIND);
-    if ((kind & 0xffffffu) != MAGIC || kind >> 24 < DET_FRAME_GROUP || kind >> 24 > DET_FRAME_INDEX)
+    if ((kind & 0xffffffu) != MAGIC || kind >> 24 < DET_FRAME_GROUP || kind >> 24 > DET_FRAME_GAP)
         return false;
     *ret = (struct det_frame){
         .kind = (enum det_frame_kind)(kind >> 24),
@@ -196,7 +196,17 @@ bool det_frame_get_head(const void *source, size_t capacity, struct det_frame *r
     unit = ret->kind == DET_FRAME_GROUP ? DET_FRAME_ROW : 8;
     return ret->size % 8 == 0 && ret->size >= DET_FRAME_HEAD && ret->size <= DET_FRAME_MAX &&
            ret->first > 0 && ret->count <= (ret->size - DET_FRAME_HEAD) / unit &&
-           (ret->kind != DET_FRAME_GROUP || ret->count > 0);
+           (ret->kind != DET_FRAME_GROUP || ret->count > 0) &&
+           (ret->kind != DET_FRAME_GAP || ret->size >= DET_FRAME_HEAD + 8);
+}
+
+uint64_t det_frame_next(const struct det_frame *frame, const void *data)
+{
+    if (frame->kind == DET_FRAME_GROUP)
+        return frame->first + frame->count;
+    if (frame->kind == DET_FRAME_GAP)
+        return frame->first + det_get64((const char *)data + DET_FRAME_HEAD);
+    return frame->first;
 }
 
 void det_frame_seal(void *data, size_t size, uint32_t seed)

@@ -4,7 +4,8 @@
 /* frame.h - the bytes of a group of rows, and of a table of streams; see docs/formats/journal.md.
  *
  *     | head 48 | row | row | ... |            a group: rows are 8-aligned
- *     | head 48 | entry | entry | ... |        a table: streams with their last row */
+ *     | head 48 | entry | entry | ... |        a table: streams with their last row
+ *     | head 48 | count | damaged bytes |      a gap: rows that are lost */
 #ifndef DET_JOURNAL_FRAME_H
 #define DET_JOURNAL_FRAME_H
 
@@ -18,7 +19,12 @@
 #define DET_FRAME_MAX     (DET_JOURNAL_GROUP_MAX + DET_FRAME_HEAD)
 #define DET_FRAME_COVERED 44u /* bytes of the head that its checksum covers */
 
-enum det_frame_kind { DET_FRAME_GROUP = 1, DET_FRAME_TABLE = 2, DET_FRAME_INDEX = 3 };
+enum det_frame_kind {
+    DET_FRAME_GROUP = 1,
+    DET_FRAME_TABLE = 2,
+    DET_FRAME_INDEX = 3,
+    DET_FRAME_GAP = 4
+};
 
 enum det_frame_row_flags {
     DET_FRAME_PARENT = 1,
@@ -32,7 +38,7 @@ struct det_frame {
     enum det_frame_kind kind;
     uint32_t size;    /* with the head; a multiple of 8 */
     uint64_t first;   /* position of the first row; of a table: of the next row after it */
-    uint64_t synced;  /* position that was known to be acknowledged when the frame was made */
+    uint64_t synced;  /* position that was known to be on the disk when the frame was made */
     det_time at;      /* wall time */
     uint32_t count;   /* of rows or entries */
     uint32_t streams; /* bit (stream % 32) for each row */
@@ -123,6 +129,9 @@ void det_frame_seal(void *data, size_t size, uint32_t seed);
 /* Checks the checksum of the head alone, or of the whole frame. */
 bool det_frame_head_is_valid(const void *data, uint32_t seed);
 bool det_frame_body_is_valid(const void *data, size_t size, uint32_t seed);
+
+/* The position after the last row of a frame; `data` is the whole frame. */
+uint64_t det_frame_next(const struct det_frame *frame, const void *data);
 
 /* The name of a stream is [a-z0-9_.-]{1,96}. */
 bool det_frame_name_is_valid(const char *name, size_t size);

@@ -99,6 +99,7 @@ static int open_log(
     journal->seed = found.seed;
     journal->skew = found.skew;
     journal->written = found.end;
+    journal->synced = found.synced;
     journal->counts.torn = found.torn;
     journal->counts.lost = found.lost;
     atomic_store(&journal->begin, found.begin);
@@ -145,7 +146,7 @@ int det_journal_open(
     struct det_error *reterr)
 {
     struct det_journal_options filled = options ? *options : (struct det_journal_options){ 0 };
-    const struct det_journal_driver *driver;
+    const struct det_journal_driver *driver = NULL;
     struct det_journal *journal;
     const char *rest = NULL;
     int r;

@@ -77,6 +77,7 @@ struct det_journal {
     unsigned waiters;      /* callers that wait for an acknowledgement */
     unsigned tail_waiters; /* callers that wait for an append */
     uint64_t written, released;
+    uint64_t synced; /* without durability DISK: the last position that is on the disk */
     uint32_t seed;
     uint64_t skew;
     _Atomic uint64_t begin, acknowledged, end;
@@ -106,6 +107,14 @@ static inline void det_journal_lock(const struct det_journal *journal)
 static inline void det_journal_unlock(const struct det_journal *journal)
 {
     det_mutex_unlock(journal->world, journal->mutex);
+}
+
+/* The last position that is on the disk. */
+static inline uint64_t det_journal_synced(const struct det_journal *journal)
+{
+    if (journal->options.durability != DET_JOURNAL_DISK)
+        return journal->synced;
+    return atomic_load_explicit(&journal->acknowledged, memory_order_relaxed);
 }
 
 /* The failure that poisoned the journal, or 0. Under the lock. */
@@ -164,17 +173,6 @@ void det_journal_threads_queue(
 /* Removes the journal; no thread serves it when this returns. */
 void det_journal_threads_forget(struct det_journal_threads *threads, struct det_journal *journal);
 DET_MUST_CHECK int det_journal_threads_start(struct det_journal_threads *threads);
-
-/* retention.c */
-/* What could be dropped: the oldest segment. */
-struct det_journal_oldest {
-    uint64_t last;       /* position of its last row */
-    det_time newest;     /* wall time of it */
-    uint64_t bytes_left; /* of the journal without the segment */
-};
-bool det_journal_may_drop(
-    const struct det_journal_options *options, uint64_t released, det_time now,
-    const struct det_journal_oldest *oldest);
 
 /* read_only.c: looks for rows that another process wrote. */
 DET_MUST_CHECK int det_journal_refresh(struct det_journal *journal, struct det_error *reterr);

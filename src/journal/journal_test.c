@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* journal_test.c - a journal in memory: rows, streams, groups, readers, watchers, retention, and
- * what is refused. tests/journal has the contract of all drivers. */
+/* journal_test.c - a journal in memory: watchers, retention, options that are refused, memory that
+ * is short. tests/journal has the contract of all drivers. */
 #include <detent/driver/loop.h>
 #include <detent/journal.h>
 
@@ -34,137 +34,6 @@ static void assert_row(const struct det_journal_row *row, uint64_t position, con
     assert_int_equal(position, row->position);
     assert_int_equal(strlen(text), row->size);
     assert_memory_equal(text, row->data, row->size);
-}
-
-static void rows_are_read_as_they_were_appended(void **state)
-{
-    struct det_journal *journal = open_memory(NULL);
-    struct det_journal_reader *reader;
-    struct det_journal_row rows[3] = {
-        { .data = "one", .size = 3, .kind = 7 },
-        { .data = NULL, .size = 0, .parent = 1, .correlation = 1, .event_time = 42 },
-        { .data = "threethree", .size = 10, .is_cause_unknown = true },
-    };
-    struct det_journal_row row;
-    uint64_t at;
-
-    (void)state;
-    assert_int_equal(0, det_journal_end(journal));
-    assert_int_equal(1, det_journal_begin(journal));
-    assert_int_equal(0, det_journal_append(journal, rows, 3, &at, NULL));
-    assert_int_equal(3, at);
-    assert_int_equal(3, det_journal_end(journal));
-    assert_int_equal(3, det_journal_acknowledged(journal));
-    assert_int_equal(0, det_journal_wait(journal, at, 0));
-    assert_int_equal(0, det_journal_reader_open(journal, NULL, &reader, NULL));
-    assert_int_equal(1, det_journal_reader_next(reader, &row, NULL));
-    assert_row(&row, 1, "one");
-    assert_int_equal(7, row.kind);
-    assert_int_equal(1, row.sequence);
-    assert_int_equal(1, row.correlation);
-    assert_true(row.at > 0 && row.event_time == row.at && !row.is_group_end);
-    assert_int_equal(1, det_journal_reader_next(reader, &row, NULL));
-    assert_row(&row, 2, "");
-    assert_true(row.parent == 1 && row.correlation == 1 && row.event_time == 42);
-    assert_int_equal(1, det_journal_reader_next(reader, &row, NULL));
-    assert_row(&row, 3, "threethree");
-    assert_true(row.is_cause_unknown && row.is_group_end && row.correlation == 3);
-    assert_int_equal(0, det_journal_reader_next(reader, &row, NULL));
-    append_text(journal, 0, "four");
-    assert_int_equal(0, det_journal_reader_wait(reader, 0));
-    assert_int_equal(1, det_journal_reader_next(reader, &row, NULL));
-    assert_row(&row, 4, "four");
-    det_journal_reader_close(reader);
-    det_journal_close(journal);
-}
-
-static void streams_have_numbers_names_and_sequences(void **state)
-{
-    struct det_journal *journal = open_memory(NULL);
-    uint64_t sequence, position;
-    uint16_t a, b, again;
-
-    (void)state;
-    assert_int_equal(0, det_journal_stream(journal, "main", &a, NULL));
-    assert_int_equal(0, a);
-    assert_int_equal(0, det_journal_stream(journal, "parse.errors", &a, NULL));
-    assert_int_equal(0, det_journal_stream(journal, "b", &b, NULL));
-    assert_int_equal(0, det_journal_stream(journal, "parse.errors", &again, NULL));
-    assert_true(a == 1 && b == 2 && again == 1);
-    assert_string_equal("parse.errors", det_journal_stream_name(journal, a));
-    assert_null(det_journal_stream_name(journal, 3));
-    append_text(journal, a, "x");
-    append_text(journal, b, "y");
-    append_text(journal, a, "z");
-    assert_int_equal(0, det_journal_last(journal, a, &sequence, &position));
-    assert_true(sequence == 2 && position == 3);
-    assert_int_equal(0, det_journal_last(journal, 0, &sequence, &position));
-    assert_true(sequence == 0 && position == 0);
-    assert_int_equal(DET_ERR_NOT_FOUND, det_journal_last(journal, 9, NULL, NULL));
-    assert_int_equal(DET_ERR_INVALID, det_journal_stream(journal, "", &a, NULL));
-    assert_int_equal(DET_ERR_INVALID, det_journal_stream(journal, "No", &a, NULL));
-    det_journal_close(journal);
-}
-
-static void reader_of_one_stream_skips_the_others(void **state)
-{
-    struct det_journal *journal = open_memory(NULL);
-    struct det_journal_reader *reader;
-    struct det_journal_row row;
-    uint16_t streams[40];
-    uint64_t seen = 0;
-
-    (void)state;
-    for (int i = 0; i < 40; i++) {
-        char name[8];
-
-        (void)snprintf(name, sizeof name, "s%d", i);
-        assert_int_equal(0, det_journal_stream(journal, name, &streams[i], NULL));
-    }
-    for (int i = 0; i < 4000; i++)
-        append_text(journal, streams[i % 40], "text");
-    assert_int_equal(
-        0, det_journal_reader_open(
-               journal,
-               &(struct det_journal_reader_options){
-                   .from = 100, .until = 3900, .one_stream = true, .stream = streams[5] },
-               &reader, NULL));
-    while (det_journal_reader_next(reader, &row, NULL) == 1) {
-        assert_int_equal(streams[5], row.stream);
-        assert_int_equal((row.position - 6) / 40 + 1, row.sequence);
-        assert_true(row.position >= 100 && row.position <= 3900);
-        seen++;
-    }
-    assert_int_equal(95, seen);
-    det_journal_reader_close(reader);
-    det_journal_close(journal);
-}
-
-static void what_cannot_be_appended_is_refused_with_its_row(void **state)
-{
-    struct det_journal *journal = open_memory(NULL);
-    static const char large[DET_JOURNAL_ROW_MAX + 1];
-    struct det_journal_row rows[20];
-    struct det_error error;
-
-    (void)state;
-    memset(rows, 0, sizeof rows);
-    assert_int_equal(DET_ERR_INVALID, det_journal_append(journal, rows, 0, NULL, &error));
-    rows[1].stream = 3;
-    assert_int_equal(DET_ERR_INVALID, det_journal_append(journal, rows, 2, NULL, &error));
-    assert_string_equal("row 2 of the group: its stream is unknown", error.text);
-    rows[1] = (struct det_journal_row){ .parent = 2 };
-    assert_int_equal(DET_ERR_INVALID, det_journal_append(journal, rows, 2, NULL, &error));
-    rows[1] = (struct det_journal_row){ .data = large, .size = sizeof large };
-    assert_int_equal(DET_ERR_LIMIT, det_journal_offer(journal, rows, 2, NULL, &error));
-    for (int i = 0; i < 20; i++)
-        rows[i] = (struct det_journal_row){ .data = large, .size = DET_JOURNAL_ROW_MAX };
-    assert_int_equal(DET_ERR_LIMIT, det_journal_append(journal, rows, 20, NULL, &error));
-    assert_int_equal(0, det_journal_end(journal));
-    assert_int_equal(0, det_journal_append(journal, rows, 15, NULL, &error));
-    assert_int_equal(15, det_journal_end(journal));
-    assert_int_equal(DET_ERR_RANGE, det_journal_wait(journal, 16, 0));
-    det_journal_close(journal);
 }
 
 static void urls_and_options_that_are_not_valid_are_refused(void **state)
@@ -304,10 +173,6 @@ static void each_failed_allocation_leaves_the_journal_as_it_was(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_read_as_they_were_appended),
-        cmocka_unit_test(streams_have_numbers_names_and_sequences),
-        cmocka_unit_test(reader_of_one_stream_skips_the_others),
-        cmocka_unit_test(what_cannot_be_appended_is_refused_with_its_row),
         cmocka_unit_test(urls_and_options_that_are_not_valid_are_refused),
         cmocka_unit_test(watcher_hears_of_several_appends_once),
         cmocka_unit_test(released_rows_are_dropped_and_a_reader_is_told),

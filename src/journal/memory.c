@@ -14,6 +14,7 @@
 #include <inttypes.h>
 
 #include "base/memory.h"
+#include "journal/retention.h"
 
 #define CHUNK_BASE 8192u
 #define CHUNK_MAX  1048576u

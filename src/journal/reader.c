@@ -141,7 +141,7 @@ static int copy_buffer(struct det_journal_reader *reader, const struct det_journ
     int r;
 
     while (from < end && det_frame_get_head(from, (size_t)(end - from), &frame) &&
-           frame.first + (frame.kind == DET_FRAME_GROUP ? frame.count : 0) <= reader->next)
+           det_frame_next(&frame, from) <= reader->next)
         from += frame.size;
     size = (size_t)(end - from);
     r = grow_copy(reader, size);
@@ -247,24 +247,27 @@ static int begin_frame(struct det_journal_reader *reader, struct det_error *rete
 {
     struct det_frame *frame = &reader->frame;
     const char *start = reader->run;
+    uint64_t next;
     bool is_wanted;
     int r;
 
     if (!det_frame_get_head(start, (size_t)(reader->run_end - start), frame) ||
         frame->size > (size_t)(reader->run_end - start))
         return refuse_frame(reader, reterr);
-    if (frame->kind == DET_FRAME_GROUP && frame->first + frame->count > reader->next) {
+    next = det_frame_next(frame, start);
+    if (next > reader->next) {
         r = check_gap(reader, reterr);
         if (r < 0)
             return r;
         is_wanted =
-            !reader->options.one_stream || frame->streams & 1u << reader->options.stream % 32;
+            frame->kind == DET_FRAME_GROUP &&
+            (!reader->options.one_stream || frame->streams & 1u << reader->options.stream % 32);
         if (is_wanted) {
             reader->row = start + DET_FRAME_HEAD;
             reader->frame_end = start + frame->size;
             reader->row_position = frame->first;
         } else {
-            reader->next = frame->first + frame->count;
+            reader->next = next;
         }
     }
     reader->run += frame->size;

@@ -3,7 +3,7 @@
 
 /* retention.c - which rows may be dropped: a release permits it, size and age ask for it; what is
  * set must agree. */
-#include "journal/journal_internal.h"
+#include "journal/retention.h"
 
 bool det_journal_may_drop(
     const struct det_journal_options *options, uint64_t released, det_time now,

@@ -116,7 +116,7 @@ void det_journal_streams_table(
         .kind = DET_FRAME_TABLE,
         .size = (uint32_t)size,
         .first = next,
-        .synced = atomic_load(&journal->acknowledged),
+        .synced = det_journal_synced(journal),
         .at = at,
         .count = (uint32_t)journal->stream_count,
     };
@@ -149,7 +149,7 @@ static int append_name(struct det_journal *journal, const char *name)
         .kind = DET_FRAME_TABLE,
         .size = (uint32_t)size,
         .first = next,
-        .synced = atomic_load(&journal->acknowledged),
+        .synced = det_journal_synced(journal),
         .at = det_world_now(journal->world, DET_CLOCK_WALL),
         .count = 1,
     };

@@ -44,6 +44,7 @@ struct det_journal_batch {
 /* What `open` found. */
 struct det_journal_found {
     uint64_t begin, end; /* positions; end is begin - 1 if there are no rows */
+    uint64_t synced;     /* without durability DISK: the last position that is on the disk */
     uint64_t skew;       /* buffers begin at this offset from a multiple of 4096, for aligned I/O */
     uint32_t seed;       /* of the checksums of frames */
     uint64_t torn, lost; /* as in struct det_journal_counts */
