@@ -156,6 +156,8 @@ void det_draw_dot_timeline(struct det_picture *picture);
 /* Writes the id of a state or group in Mermaid: its name if that is safe, else a generated one. */
 void det_draw_state_id(struct det_picture *picture, unsigned state);
 void det_draw_group_id(struct det_picture *picture, unsigned group);
+/* True for a name that no parser of Mermaid mistakes for something else, nor for a generated id. */
+bool det_draw_is_plain(const char *name);
 bool det_draw_state_is_plain(const struct det_picture *picture, unsigned state);
 bool det_draw_group_is_plain(const struct det_picture *picture, unsigned group);
 

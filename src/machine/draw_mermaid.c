@@ -75,7 +75,7 @@ static bool ends_in_direction(const char *name)
     return length >= tail && strcasecmp(name + length - tail, direction) == 0;
 }
 
-static bool is_plain(const char *name)
+bool det_draw_is_plain(const char *name)
 {
     return is_identifier(name) && !is_reserved(name) && !is_made_up(name) &&
            !ends_in_direction(name);
@@ -83,7 +83,7 @@ static bool is_plain(const char *name)
 
 bool det_draw_state_is_plain(const struct det_picture *picture, unsigned state)
 {
-    return is_plain(picture->machine->states[state].name);
+    return det_draw_is_plain(picture->machine->states[state].name);
 }
 
 /* Groups and states share the ids. */
@@ -96,7 +96,7 @@ bool det_draw_group_is_plain(const struct det_picture *picture, unsigned group)
         if (strcmp(machine->states[state].name, name) == 0)
             return false;
     }
-    return is_plain(name);
+    return det_draw_is_plain(name);
 }
 
 void det_draw_state_id(struct det_picture *picture, unsigned state)
