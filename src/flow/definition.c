@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "flow/key.h"
 #include "flow/topology.h"
 
 /* Increased when the fingerprint is computed in another way. */
@@ -86,6 +87,50 @@ static int check_numbers(const struct det_stage *stage, struct det_error *reterr
     return 0;
 }
 
+/* Opens a key to check it; NULL without one. */
+static int open_key(
+    const struct det_stage *stage, const char *text, struct det_record_ref ref,
+    struct det_expression **ret, struct det_error *reterr)
+{
+    struct det_error error;
+    int r;
+
+    *ret = NULL;
+    if (text == NULL)
+        return 0;
+    r = det_flow_key_open(text, det_record_of(ref), NULL, ret, &error);
+    if (r == DET_ERR_NO_MEMORY)
+        return det_error_set(reterr, r, "out of memory");
+    return r < 0
+               ? FAIL(reterr, "stage %s: the key \"%.64s\": %.160s", stage->name, text, error.text)
+               : 0;
+}
+
+static int check_keys(const struct det_stage *stage, struct det_error *reterr)
+{
+    struct det_expression *key = NULL, *reference = NULL;
+    int r;
+
+    if ((stage->key || stage->reference_key) && stage->kind != DET_STAGE_JOIN &&
+        stage->kind != DET_STAGE_STATEFUL)
+        return FAIL(
+            reterr, "stage %s is a %s and has no key", stage->name,
+            det_topology_kind_word(stage->kind));
+    if (stage->kind == DET_STAGE_JOIN && !stage->key != !stage->reference_key)
+        return FAIL(reterr, "stage %s has a key on one side only", stage->name);
+    r = open_key(stage, stage->key, stage->in, &key, reterr);
+    if (r == 0 && stage->kind == DET_STAGE_JOIN)
+        r = open_key(stage, stage->reference_key, stage->reference, &reference, reterr);
+    if (r == 0 && key != NULL && reference != NULL && !det_flow_key_matches(key, reference))
+        r = FAIL(
+            reterr, "stage %s: the key is %s, but the key of the reference is %s", stage->name,
+            det_expression_type_name(det_expression_type(key)),
+            det_expression_type_name(det_expression_type(reference)));
+    det_expression_close(key);
+    det_expression_close(reference);
+    return r;
+}
+
 static int check_stage(const struct det_flow *flow, unsigned index, struct det_error *reterr)
 {
     const struct det_stage *stage = &flow->stages[index];
@@ -105,7 +150,9 @@ static int check_stage(const struct det_flow *flow, unsigned index, struct det_e
                 reterr, "flow %.64s has two stages of the name %s", flow->name, stage->name);
     }
     r = check_records(stage, reterr);
-    return r < 0 ? r : check_numbers(stage, reterr);
+    if (r == 0)
+        r = check_numbers(stage, reterr);
+    return r < 0 ? r : check_keys(stage, reterr);
 }
 
 static int check_bounds(const struct det_flow *flow, struct det_error *reterr)

@@ -279,6 +279,10 @@ static void broken_definitions_are_refused(void **state)
     BREAK(
         "the time of EMIT_WITHIN",
         copy.stages[2].emission = (struct det_emission){ .kind = DET_EMIT_WITHIN });
+    BREAK("check is a TRANSFORM and has no key", copy.stages[1].key = "cents");
+    BREAK("the key \"cent\": column 1:", copy.stages[2].key = "cent");
+    BREAK("a key on one side only", copy.stages[4].key = NULL);
+    BREAK("the key is bool, but the key of the reference is int", copy.stages[4].key = "cents > 3");
     BREAK("check makes order, but sum takes order", copy.stages[2].in.get = NULL;
           copy.stages[2].in.record = &other);
     BREAK("leads from check to itself", copy.edges[1].to = copy.edges[1].from);

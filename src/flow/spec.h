@@ -40,6 +40,8 @@ void det_flow_read_report(
 
 /* spec_stage.c: reads the row of a stage into the next `stages` and `read`. */
 void det_flow_read_stage(struct det_flow_spec *spec, const struct det_node *row);
+/* spec_key.c: the keys of all stages. */
+void det_flow_read_keys(struct det_flow_spec *spec);
 /* spec_check.c: the rules over several rows. */
 void det_flow_read_check(struct det_flow_spec *spec);
 

@@ -236,6 +236,7 @@ void det_flow_read_check(struct det_flow_spec *spec)
 {
     check_flow_name(spec);
     check_names(spec);
+    det_flow_read_keys(spec);
     read_edges(spec);
     if (spec->text->error < 0)
         return;

@@ -2,8 +2,8 @@
  * Copyright the detent authors */
 
 /* flow_read.c - fuzz target: text into flows. Whatever is read, every finding has a sentence and a
- * place inside of its line; a flow without errors passes det_flow_check(), has a place for each row,
- * and can be drawn. */
+ * place inside of its line; a flow without errors passes det_flow_check(), has a place for each
+ * row, and can be drawn. */
 #include <stdlib.h>
 #include <string.h>
 
