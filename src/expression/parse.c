@@ -68,9 +68,17 @@ struct parser {
 /* Brackets, operators and parts of `if` that are open at the same time. */
 #define FRAME_MAX (3 * DET_EXPRESSION_DEPTH_MAX)
 
+/* NULL: no frame is open. */
 static struct parse_frame *top_frame(struct parser *parser)
 {
     return parser->depth > 0 ? &parser->frames[parser->depth - 1] : NULL;
+}
+
+/* The top frame, where one is open. */
+static struct parse_frame *open_frame(struct parser *parser)
+{
+    det_assert(parser->depth > 0);
+    return &parser->frames[parser->depth - 1];
 }
 
 /* Moves to the next token. */
@@ -111,7 +119,7 @@ static int push_frame(struct parser *parser, enum frame_kind kind, enum preceden
 
 static int apply_frame(struct parser *parser)
 {
-    struct parse_frame *frame = top_frame(parser);
+    struct parse_frame *frame = open_frame(parser);
     struct compiler *compiler = parser->compiler;
 
     compiler->column = frame->column;
@@ -180,7 +188,7 @@ static int open_call(struct parser *parser)
     r = push_frame(parser, FRAME_CALL, PRECEDENCE_IF);
     if (r < 0)
         return r;
-    top_frame(parser)->function = function;
+    open_frame(parser)->function = function;
     compiler->column = parser->token.start;
     r = det_compile_begin_call(compiler, function);
     return r < 0 ? r : advance(parser);
@@ -188,7 +196,7 @@ static int open_call(struct parser *parser)
 
 static int close_call(struct parser *parser, unsigned count)
 {
-    struct parse_frame *frame = top_frame(parser);
+    struct parse_frame *frame = open_frame(parser);
 
     parser->depth--;
     return det_compile_call(
@@ -274,7 +282,7 @@ static int open_choice(struct parser *parser, enum frame_kind kind, enum precede
     if (r < 0)
         return r;
     compiler->column = parser->token.start;
-    choice = &top_frame(parser)->choice;
+    choice = &open_frame(parser)->choice;
     return kind == FRAME_AND  ? det_compile_and_left(compiler, choice)
            : kind == FRAME_OR ? det_compile_or_left(compiler, choice)
                               : det_compile_or_else_left(compiler, choice);
@@ -294,7 +302,7 @@ static int open_in(struct parser *parser, bool is_negated)
         r = push_frame(parser, FRAME_LIST, PRECEDENCE_IF);
     if (r < 0)
         return r;
-    top_frame(parser)->is_negated = is_negated;
+    open_frame(parser)->is_negated = is_negated;
     parser->element_count = 0;
     return parser->ahead.kind == DET_MARK_OPEN_LIST ? advance(parser) : 0;
 }

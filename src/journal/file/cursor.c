@@ -78,7 +78,7 @@ static int find_end(struct det_journal_cursor *cursor, struct det_error *reterr)
 static int enter_segment(struct det_journal_cursor *cursor, struct det_error *reterr)
 {
     struct det_file_log *log = cursor->log;
-    struct det_index_entry place;
+    struct det_journal_index_entry place;
     char name[DET_SEGMENT_NAME];
     struct det_file *file;
     bool is_active;
@@ -92,7 +92,7 @@ static int enter_segment(struct det_journal_cursor *cursor, struct det_error *re
         r = det_segment_of(log, cursor->next, &cursor->segment, reterr);
     is_active = r == 0 && cursor->segment.number == log->last;
     if (is_active)
-        place = det_index_find(
+        place = det_journal_index_find(
             log->index.entries, log->index.count, cursor->next, cursor->segment.base);
     /* Opened under the lock, so that it is not dropped before. */
     if (r == 0) {
@@ -106,7 +106,7 @@ static int enter_segment(struct det_journal_cursor *cursor, struct det_error *re
         return r;
     det_window_set_file(&cursor->scan.window, file);
     if (!is_active)
-        place = det_index_find_sealed(log, file, &cursor->segment, cursor->next);
+        place = det_journal_index_find_sealed(log, file, &cursor->segment, cursor->next);
     cursor->scan.offset = place.offset;
     cursor->next = place.position;
     return find_end(cursor, reterr);

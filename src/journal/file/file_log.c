@@ -44,7 +44,7 @@ static void close_log(struct det_journal_log *base)
     det_file_close(log->world, log->file);
     det_file_close(log->world, log->mark_file);
     det_file_close(log->world, log->lock);
-    det_index_deinit(&log->index, log->allocator);
+    det_journal_index_deinit(&log->index, log->allocator);
     if (log->segments)
         DET_DELETE_ARRAY(log->allocator, log->segments, log->segment_capacity);
     if (log->folder)
@@ -104,7 +104,7 @@ static void move_end(struct det_file_log *log, const struct det_journal_batch *b
 {
     det_mutex_lock(log->world, log->mutex);
     if (batch->last >= batch->first)
-        det_index_add(&log->index, log->allocator, batch->first, log->offset);
+        det_journal_index_add(&log->index, log->allocator, batch->first, log->offset);
     log->offset += batch->size;
     log->position = batch->last;
     det_mutex_unlock(log->world, log->mutex);

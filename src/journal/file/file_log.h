@@ -57,13 +57,13 @@ struct det_segment {
     uint64_t before; /* bytes of the segments before it */
 };
 
-struct det_index_entry {
+struct det_journal_index_entry {
     uint64_t position, offset;
 };
 
 /* A sparse index: at most DET_INDEX_ENTRIES, at least `span` bytes apart. */
-struct det_index {
-    struct det_index_entry *entries;
+struct det_journal_index {
+    struct det_journal_index_entry *entries;
     size_t count, capacity;
     uint64_t span;
 };
@@ -96,7 +96,7 @@ struct det_file_log {
     size_t segment_capacity;
     uint64_t offset, allocated;
     uint64_t position; /* of the last row */
-    struct det_index index;
+    struct det_journal_index index;
     bool folder_is_dirty; /* the active segment's entry in the folder is not synced */
     bool has_failed;
     _Atomic uint64_t syncs;
@@ -157,15 +157,16 @@ DET_MUST_CHECK int det_segment_of(
 
 /* index.c */
 /* Without memory the index has fewer entries. */
-void det_index_add(
-    struct det_index *index, const struct det_allocator *allocator, uint64_t position,
+void det_journal_index_add(
+    struct det_journal_index *index, const struct det_allocator *allocator, uint64_t position,
     uint64_t offset);
-void det_index_deinit(struct det_index *index, const struct det_allocator *allocator);
+void det_journal_index_deinit(
+    struct det_journal_index *index, const struct det_allocator *allocator);
 /* The last entry at or before a position; offset DET_SEGMENT_HEAD if there is none. */
-struct det_index_entry det_index_find(
-    const struct det_index_entry *entries, size_t count, uint64_t position, uint64_t base);
+struct det_journal_index_entry det_journal_index_find(
+    const struct det_journal_index_entry *entries, size_t count, uint64_t position, uint64_t base);
 /* Finds the place in a sealed segment by its index; the start if that is not valid. */
-struct det_index_entry det_index_find_sealed(
+struct det_journal_index_entry det_journal_index_find_sealed(
     const struct det_file_log *log, struct det_file *file, const struct det_segment *segment,
     uint64_t position);
 

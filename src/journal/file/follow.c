@@ -71,7 +71,7 @@ static int follow_frames(struct det_file_log *log, const struct det_journal_stre
         r = det_scan_streams(&frame, data, sink);
         if (r < 0)
             break;
-        det_index_add(&log->index, log->allocator, frame.first, scan.offset);
+        det_journal_index_add(&log->index, log->allocator, frame.first, scan.offset);
         scan.offset += frame.size;
         log->offset = scan.offset;
         log->position = det_frame_next(&frame, data) - 1;

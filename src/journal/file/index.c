@@ -8,10 +8,10 @@
 #include "base/hash.h"
 #include "journal/file/file_log.h"
 
-static bool grow_index(struct det_index *index, const struct det_allocator *allocator)
+static bool grow_index(struct det_journal_index *index, const struct det_allocator *allocator)
 {
     size_t capacity = index->capacity ? 2 * index->capacity : 16;
-    struct det_index_entry *entries;
+    struct det_journal_index_entry *entries;
 
     entries = det_realloc(
         allocator, index->entries, index->capacity * sizeof *entries, capacity * sizeof *entries);
@@ -22,7 +22,7 @@ static bool grow_index(struct det_index *index, const struct det_allocator *allo
     return true;
 }
 
-static void thin_out(struct det_index *index)
+static void thin_out(struct det_journal_index *index)
 {
     index->count /= 2;
     for (size_t i = 0; i < index->count; i++)
@@ -30,8 +30,8 @@ static void thin_out(struct det_index *index)
     index->span *= 2;
 }
 
-void det_index_add(
-    struct det_index *index, const struct det_allocator *allocator, uint64_t position,
+void det_journal_index_add(
+    struct det_journal_index *index, const struct det_allocator *allocator, uint64_t position,
     uint64_t offset)
 {
     if (index->span == 0)
@@ -42,18 +42,19 @@ void det_index_add(
         thin_out(index);
     if (index->count == index->capacity && !grow_index(index, allocator))
         return;
-    index->entries[index->count++] = (struct det_index_entry){ position, offset };
+    index->entries[index->count++] = (struct det_journal_index_entry){ position, offset };
 }
 
-void det_index_deinit(struct det_index *index, const struct det_allocator *allocator)
+void det_journal_index_deinit(
+    struct det_journal_index *index, const struct det_allocator *allocator)
 {
     if (index->entries)
         DET_DELETE_ARRAY(allocator, index->entries, index->capacity);
-    *index = (struct det_index){ 0 };
+    *index = (struct det_journal_index){ 0 };
 }
 
-struct det_index_entry det_index_find(
-    const struct det_index_entry *entries, size_t count, uint64_t position, uint64_t base)
+struct det_journal_index_entry det_journal_index_find(
+    const struct det_journal_index_entry *entries, size_t count, uint64_t position, uint64_t base)
 {
     size_t low = 0, high = count;
 
@@ -66,7 +67,7 @@ struct det_index_entry det_index_find(
             high = middle;
     }
     if (low == 0)
-        return (struct det_index_entry){ base, DET_SEGMENT_HEAD };
+        return (struct det_journal_index_entry){ base, DET_SEGMENT_HEAD };
     return entries[low - 1];
 }
 
@@ -112,11 +113,11 @@ static bool index_is_valid(const struct det_file_log *log, const char *data, siz
            det_frame_body_is_valid(data, size, log->seed);
 }
 
-struct det_index_entry det_index_find_sealed(
+struct det_journal_index_entry det_journal_index_find_sealed(
     const struct det_file_log *log, struct det_file *file, const struct det_segment *segment,
     uint64_t position)
 {
-    struct det_index_entry found = { segment->base, DET_SEGMENT_HEAD };
+    struct det_journal_index_entry found = { segment->base, DET_SEGMENT_HEAD };
     char *data = NULL;
     size_t size;
 
@@ -125,7 +126,8 @@ struct det_index_entry det_index_find_sealed(
         return found;
     if (index_is_valid(log, data, size)) {
         for (size_t at = DET_FRAME_HEAD; at < size; at += 16) {
-            struct det_index_entry entry = { det_get64(data + at), det_get64(data + at + 8) };
+            struct det_journal_index_entry entry = { det_get64(data + at),
+                                                     det_get64(data + at + 8) };
 
             if (entry.position > position)
                 break;

@@ -138,7 +138,7 @@ static int scan_rows(struct recovery *recovery, struct det_scan *scan, struct en
         if (r < 0)
             return r;
         if (frame.kind == DET_FRAME_GROUP)
-            det_index_add(&log->index, log->allocator, frame.first, scan->offset);
+            det_journal_index_add(&log->index, log->allocator, frame.first, scan->offset);
         if (frame.synced > end->synced)
             end->synced = frame.synced;
         end->next = det_frame_next(&frame, data);
@@ -418,12 +418,12 @@ static int rewrite_segment(struct recovery *recovery, const struct det_segment *
 {
     struct det_file_log *log = recovery->log;
     struct det_file *file;
-    struct det_index_entry place;
+    struct det_journal_index_entry place;
     int64_t size;
     int r;
 
     if (segment->number == log->last) {
-        place = det_index_find(
+        place = det_journal_index_find(
             log->index.entries, log->index.count, recovery->secure + 1, segment->base);
         return rewrite_bytes(log, log->file, place.offset, log->offset);
     }
