@@ -107,6 +107,7 @@ void settings_close(struct settings *settings)
     det_arena_deinit(&settings->arena);
 }
 
+DET_PRINTF(5, 0)
 static int fail_at(
     const struct settings *settings, uint32_t line, uint32_t column, struct det_error *reterr,
     const char *format, va_list arguments)
