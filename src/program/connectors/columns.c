@@ -188,8 +188,7 @@ static void write_composed(
     head = strlen(column->field->name) + strlen("{\"\":");
     det_assert(size > head && target[head - 1] == ':');
     memmove(target, target + head, size - head - 1);
-    buffer->size = begin + size - head - 1;
-    buffer->data[buffer->size] = 0;
+    buffer_cut(buffer, begin + size - head - 1);
 }
 
 static struct det_view view_of(const struct column *column, const uint8_t *place, char *text)

@@ -64,4 +64,13 @@ void columns_write_csv_head(
 void columns_write_json(
     const struct columns *columns, const void *value, struct det_buffer *buffer);
 
+/* Removes all bytes after the first `size`. */
+static inline void buffer_cut(struct det_buffer *buffer, size_t size)
+{
+    if (size < buffer->size) {
+        buffer->size = size;
+        buffer->data[size] = '\0';
+    }
+}
+
 #endif
