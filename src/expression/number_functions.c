@@ -2,67 +2,43 @@
  * Copyright the detent authors */
 
 /* number_functions.c - functions of numbers and times. */
+#include <math.h>
+
 #include "base/calendar.h"
 #include "expression/functions.h"
 
-/* Splits a float into its whole part and its fraction, which has the same sign; both are exact. A
- * float that is not between the integers has no fraction either, so that rounding stays between
- * them. */
-static int split_float(
-    struct expression_frame *frame, double number, det_i128 *ret_whole, double *ret_fraction)
+/* A float without a fraction as an int. */
+static int put_whole(struct expression_frame *frame, union expression_slot *slot, double whole)
 {
-    if (number < -0x1p63 || number >= 0x1p64) {
+    if (whole < -0x1p63 || whole >= 0x1p64) {
         frame->reason = "the result is not between -2^63 and 2^64-1";
         return DET_ERR_OVERFLOW;
     }
-    if (number < 0) {
-        *ret_whole = (int64_t)number;
-        *ret_fraction = number - (double)(int64_t)number;
-    } else {
-        *ret_whole = (uint64_t)number;
-        *ret_fraction = number - (double)(uint64_t)number;
-    }
+    if (whole < 0)
+        expression_set_int(slot, (int64_t)whole);
+    else
+        expression_set_wide(slot, (uint64_t)whole);
     return 0;
 }
 
 int det_expression_floor(struct expression_frame *frame, union expression_slot *slots)
 {
-    det_i128 whole = 0;
-    double fraction = 0;
-    int r = split_float(frame, slots[0].f, &whole, &fraction);
-
-    expression_set_wide(&slots[0], whole - (fraction < 0));
-    return r;
+    return put_whole(frame, &slots[0], floor(slots[0].f));
 }
 
 int det_expression_ceil(struct expression_frame *frame, union expression_slot *slots)
 {
-    det_i128 whole = 0;
-    double fraction = 0;
-    int r = split_float(frame, slots[0].f, &whole, &fraction);
-
-    expression_set_wide(&slots[0], whole + (fraction > 0));
-    return r;
+    return put_whole(frame, &slots[0], ceil(slots[0].f));
 }
 
 int det_expression_round(struct expression_frame *frame, union expression_slot *slots)
 {
-    det_i128 whole = 0;
-    double fraction = 0;
-    int r = split_float(frame, slots[0].f, &whole, &fraction);
-
-    expression_set_wide(&slots[0], whole + (fraction >= 0.5) - (fraction <= -0.5));
-    return r;
+    return put_whole(frame, &slots[0], round(slots[0].f));
 }
 
 int det_expression_truncate(struct expression_frame *frame, union expression_slot *slots)
 {
-    det_i128 whole = 0;
-    double fraction = 0;
-    int r = split_float(frame, slots[0].f, &whole, &fraction);
-
-    expression_set_wide(&slots[0], whole);
-    return r;
+    return put_whole(frame, &slots[0], trunc(slots[0].f));
 }
 
 int det_expression_abs_int(struct expression_frame *frame, union expression_slot *slots)
@@ -86,7 +62,7 @@ int det_expression_abs_span(struct expression_frame *frame, union expression_slo
 int det_expression_abs_float(struct expression_frame *frame, union expression_slot *slots)
 {
     (void)frame;
-    slots[0].f = __builtin_fabs(slots[0].f);
+    slots[0].f = fabs(slots[0].f);
     return 0;
 }
 
