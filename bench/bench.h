@@ -133,6 +133,8 @@ bool bench_child_number(const char *text, const char *name, double *ret);
 DET_MUST_CHECK int bench_file_write(const char *name, const void *data, size_t size, char *path);
 /* Creates a folder there for the files of programs. DET_ERR_EXISTS. */
 DET_MUST_CHECK int bench_folder_make(const char *name, char *path);
+/* Removes a folder with everything in it. */
+void bench_folder_remove(const char *path);
 /* Reads a whole file; free() the result. NULL: it cannot be read. */
 char *bench_file_read(const char *path, size_t *ret_size);
 void bench_files_remove(void);

@@ -116,9 +116,14 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
     return 0;
 }
 
+void bench_folder_remove(const char *path)
+{
+    (void)nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
 void bench_files_remove(void)
 {
     if (folder[0])
-        (void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+        bench_folder_remove(folder);
     folder[0] = '\0';
 }

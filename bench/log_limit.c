@@ -20,6 +20,7 @@
 #define BATCH       65536
 #define BUFFER      (4u << 20)
 #define SCAN_BUFFER (1u << 20)
+#define KEPT        (128u << 20) /* in memory */
 #define SPACE       (256u << 20) /* of the file that is overwritten */
 #define FILL        64           /* rows filled before the lock is taken again */
 
@@ -48,19 +49,22 @@ static int write_all(int file, const void *data, size_t size)
 
 int log_limit_memory(struct bench_lap *lap)
 {
-    struct log_row *rows = malloc(BUFFER);
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    struct log_row *rows = malloc(KEPT);
     char data[LOG_DATA_SIZE] = "x";
 
     if (!rows)
         return DET_ERR_NO_MEMORY;
-    memset(rows, 1, BUFFER);
+    memset(rows, 1, KEPT);
     bench_lap_begin(lap);
     for (uint64_t i = 0; i < lap->operations; i++) {
-        struct log_row *row = &rows[i % (BUFFER / sizeof *rows)];
+        struct log_row *row = &rows[i % (KEPT / sizeof *rows)];
 
+        pthread_mutex_lock(&mutex);
         row->size = LOG_DATA_SIZE;
         row->number = i;
         memcpy(row->data, data, LOG_DATA_SIZE);
+        pthread_mutex_unlock(&mutex);
     }
     bench_lap_end(lap);
     bench_use(rows[0].number);
@@ -68,40 +72,24 @@ int log_limit_memory(struct bench_lap *lap)
     return 0;
 }
 
-static int write_rows(int file, uint64_t count)
+/* Appends rows in batches; from `space` on again at the begin of the file. */
+static int write_rows(int file, uint64_t count, size_t space)
 {
     static _Alignas(BLOCK) char batch[BATCH];
     char data[LOG_DATA_SIZE] = "x";
-    size_t used = 0;
+    size_t used = 0, at = 0;
 
     for (uint64_t i = 0; i < count; i++) {
         log_row_fill((struct log_row *)(void *)(batch + used), i, data);
         used += sizeof(struct log_row);
-        if (used == sizeof batch || i + 1 == count) {
-            if (write_all(file, batch, used) < 0)
-                return DET_ERR_IO;
-            used = 0;
-        }
+        if (used < sizeof batch && i + 1 < count)
+            continue;
+        if (pwrite(file, batch, used, (off_t)at) != (ssize_t)used)
+            return DET_ERR_IO;
+        at = at + used < space ? at + used : 0;
+        used = 0;
     }
     return 0;
-}
-
-int log_limit_os(struct bench_lap *lap)
-{
-    char path[BENCH_PATH_MAX];
-    int file, r;
-
-    if (bench_file_write("limit-os", "", 0, path) < 0)
-        return bench_lap_fail(lap, DET_ERR_IO, "the file cannot be created");
-    file = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-    if (file < 0)
-        return bench_lap_fail(lap, DET_ERR_IO, "the file does not open");
-    bench_lap_begin(lap);
-    r = write_rows(file, lap->operations);
-    bench_lap_end(lap);
-    (void)close(file);
-    (void)unlink(path);
-    return r < 0 ? bench_lap_fail(lap, r, "a write failed") : 0;
 }
 
 static int write_zeroes(int file)
@@ -115,24 +103,38 @@ static int write_zeroes(int file)
     return r;
 }
 
-/* Opens the file that is overwritten, and writes its zeroes the first time. Each write is followed
- * by what fdatasync() does: O_DSYNC. */
-static int open_zeroed(struct bench_lap *lap)
+/* Opens the file that is overwritten, and writes its zeroes the first time. `flags`: O_DSYNC if
+ * each write is followed by what fdatasync() does. */
+static int open_zeroed(struct bench_lap *lap, int flags)
 {
     bool is_new = !zeroed_path[0];
     int file, r = 0;
 
-    if (is_new && bench_file_write("limit-disk", "", 0, zeroed_path) < 0)
+    if (is_new && bench_file_write("limit", "", 0, zeroed_path) < 0)
         return bench_lap_fail(lap, DET_ERR_IO, "the file cannot be created");
-    file = open(zeroed_path, O_WRONLY | O_DSYNC | O_CLOEXEC);
+    file = open(zeroed_path, O_WRONLY | O_CLOEXEC | (is_new ? O_DSYNC : flags));
     if (file < 0)
         return bench_lap_fail(lap, DET_ERR_IO, "the file does not open");
-    if (is_new)
-        r = write_zeroes(file);
-    if (r == 0)
+    if (!is_new)
         return file;
+    r = write_zeroes(file);
     (void)close(file);
+    if (r == 0)
+        return open_zeroed(lap, flags);
     return bench_lap_fail(lap, r, "the file cannot be written");
+}
+
+int log_limit_os(struct bench_lap *lap)
+{
+    int file = open_zeroed(lap, 0), r;
+
+    if (file < 0)
+        return file;
+    bench_lap_begin(lap);
+    r = write_rows(file, lap->operations, SPACE);
+    bench_lap_end(lap);
+    (void)close(file);
+    return r < 0 ? bench_lap_fail(lap, r, "a write failed") : 0;
 }
 
 /* Two buffers: one is filled while the other is written and synced. */
@@ -214,7 +216,7 @@ int log_limit_disk(struct bench_lap *lap)
     struct pair pair = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
     pthread_t flusher;
 
-    pair.file = open_zeroed(lap);
+    pair.file = open_zeroed(lap, O_DSYNC);
     if (pair.file < 0)
         return pair.file;
     pair.buffers[0] = aligned_alloc(BLOCK, BUFFER);
@@ -239,7 +241,7 @@ int log_limit_disk_single(struct bench_lap *lap)
 {
     static _Alignas(BLOCK) char block[BLOCK];
     char data[LOG_DATA_SIZE] = "x";
-    int file = open_zeroed(lap), r = 0;
+    int file = open_zeroed(lap, O_DSYNC), r = 0;
 
     if (file < 0)
         return file;
@@ -266,7 +268,7 @@ static int open_scanned(struct bench_lap *lap)
     file = open(scan_path, O_RDWR | O_CLOEXEC);
     if (file < 0)
         return DET_ERR_IO;
-    r = write_rows(file, lap->operations);
+    r = write_rows(file, lap->operations, SIZE_MAX);
     if (r == 0 && lseek(file, 0, SEEK_SET) == 0) {
         scan_rows = lap->operations;
         return file;

@@ -21,9 +21,9 @@ struct log_row {
 void log_row_fill(struct log_row *row, uint64_t number, const char *data);
 bool log_row_is_valid(const struct log_row *row);
 
-/* Copies rows into a buffer in memory. */
+/* Copies rows into 128 MiB of memory, each with a mutex locked. */
 int log_limit_memory(struct bench_lap *lap);
-/* Writes 64 KiB at a time to a new file, without a sync. */
+/* Writes 64 KiB at a time over a file of 256 MiB, without a sync. */
 int log_limit_os(struct bench_lap *lap);
 /* One thread fills a buffer, another one writes the other buffer over zeroes and syncs it. */
 int log_limit_disk(struct bench_lap *lap);

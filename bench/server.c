@@ -7,7 +7,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -121,15 +120,6 @@ int bench_server_start(
     return 0;
 }
 
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *depth)
-{
-    (void)status;
-    (void)kind;
-    (void)depth;
-    (void)remove(path);
-    return 0;
-}
-
 void bench_server_stop(struct bench_server *server)
 {
     if (server->process > 0) {
@@ -138,6 +128,6 @@ void bench_server_stop(struct bench_server *server)
         server->process = 0;
     }
     if (server->folder[0])
-        (void)nftw(server->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+        bench_folder_remove(server->folder);
     server->folder[0] = '\0';
 }
