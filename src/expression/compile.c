@@ -56,6 +56,15 @@ void det_compile_land(struct compiler *compiler, uint16_t *list)
     *list = NO_STEP;
 }
 
+/* The jumps that lead to the end of the last operand lead to the next step. */
+static void land_last(struct compiler *compiler)
+{
+    if (compiler->depth == 0)
+        return;
+    det_compile_land(compiler, &compile_top(compiler)->false_jumps);
+    det_compile_land(compiler, &compile_top(compiler)->true_jumps);
+}
+
 int det_compile_push(struct compiler *compiler, uint32_t start, uint32_t end, struct operand **ret)
 {
     struct operand *operand;
@@ -65,6 +74,8 @@ int det_compile_push(struct compiler *compiler, uint32_t start, uint32_t end, st
             compiler, DET_ERR_LIMIT, start,
             "more than %d values wait for their operators; split the expression",
             DET_EXPRESSION_DEPTH_MAX);
+    /* What jumps to the end of the operand before must not jump over this one. */
+    land_last(compiler);
     operand = &compiler->operands[compiler->depth++];
     *operand = (struct operand){ .form = OPERAND_SLOT,
                                  .start = start,
@@ -130,18 +141,11 @@ void det_compile_load(struct compiler *compiler, unsigned depth)
 {
     struct operand *operand = &compiler->operands[depth];
 
-    switch (operand->form) {
-    case OPERAND_CONSTANT:
+    land_last(compiler);
+    if (operand->form == OPERAND_CONSTANT)
         load_constant(compiler, depth);
-        break;
-    case OPERAND_PLACE:
+    if (operand->form == OPERAND_PLACE)
         det_compile_load_place(compiler, depth);
-        break;
-    case OPERAND_SLOT:
-        det_compile_land(compiler, &operand->false_jumps);
-        det_compile_land(compiler, &operand->true_jumps);
-        break;
-    }
     operand->form = OPERAND_SLOT;
 }
 

@@ -59,6 +59,7 @@ struct operand {
     bool is_at; /* from an address */
 
     bool is_untested; /* an optional field without or_else */
+    bool is_asked;    /* has() has asked for it */
     uint16_t misses;
     uint16_t false_jumps, true_jumps;
     uint16_t literals; /* the steps of its values, if all of them are constant texts */

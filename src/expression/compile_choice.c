@@ -511,11 +511,11 @@ int det_compile_or_else_left(struct compiler *compiler, struct compile_choice *c
     uint16_t misses = operand->misses;
     int size = (int)(operand->end - operand->start);
 
-    if (misses == NO_STEP)
+    if (misses == NO_STEP && !operand->is_asked)
         return COMPILE_FAIL(
-            compiler, DET_ERR_TYPE, operand->start, "'%.*s' is always present; remove %s",
-            size < 40 ? size : 40, compiler->text.data + operand->start,
-            compiler->text.data[compiler->column] == 'o' ? "`or_else`" : "what follows it");
+            compiler, DET_ERR_TYPE, operand->start,
+            "'%.*s' is always present; remove what replaces it", size < 40 ? size : 40,
+            compiler->text.data + operand->start);
     *choice = (struct compile_choice){ .ends = NO_STEP, .known = compiler->known };
     operand->misses = NO_STEP;
     operand->is_untested = false;

@@ -168,8 +168,10 @@ static void ask_presence(struct compiler *compiler, const struct det_field *fiel
     struct operand *operand = compile_top(compiler);
     struct expression_step *step;
 
-    if (is_known(compiler, operand->start, operand->end))
+    if (is_known(compiler, operand->start, operand->end)) {
+        operand->is_asked = true;
         return;
+    }
     compiler->column = operand->start;
     step = det_compile_emit(
         compiler, operand->is_at ? EXPRESSION_PRESENT_AT : EXPRESSION_PRESENT, compiler->depth - 1,
