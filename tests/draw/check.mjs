@@ -89,9 +89,9 @@ function checkDot(text, expected, name) {
         requireAll(lines(expected.details), texts, 'detail');
         return;
     }
-    requireNodes(expected.states, texts);
+    requireNodes(lines(expected.states), texts);
     requireAll(lines(expected.reasons), texts, 'reason');
-    const edges = (stdout.match(/class="edge"/g) ?? []).length - 1;
+    const edges = (stdout.match(/class="edge"/g) ?? []).length - (expected.starts ?? 1);
     if (edges !== expected.edges) throw new Error(`${edges} edges instead of ${expected.edges}`);
 }
 

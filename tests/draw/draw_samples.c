@@ -9,10 +9,14 @@
  * reasons, details and instance are as nasty as text gets; one of 60 states; and random ones by
  * seed. Beside the drawings of each is <machine>.json with what must be found in them:
  *
- *   { "states": [names], "edges": number, "reasons": [texts], "details": [texts], "run": text } */
+ *   { "states": [names], "edges": number, "reasons": [texts], "details": [texts], "run": text }
+ *
+ * Flows are among them, too: their stages are states, their records reasons. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <detent/tool/flow_draw.h>
 
 #include "draw/texts.h"
 #include "machine/draw_test_order.h"
@@ -426,6 +430,93 @@ static void write_all(
     }
 }
 
+/* A flow of random stages and edges; its names are words of the parsers. */
+struct flow_sample {
+    struct det_flow flow;
+    struct det_stage stages[COUNT(words)];
+    struct det_edge edges[EDGES_MAX];
+    struct det_record records[COUNT(words)];
+};
+
+static void make_flow(struct flow_sample *sample, uint64_t seed)
+{
+    memset(sample, 0, sizeof *sample);
+    sample->flow = (struct det_flow){ "digraph", sample->stages, sample->edges, COUNT(words), 0 };
+    for (unsigned i = 0; i < COUNT(words); i++) {
+        sample->records[i].name = nasty[i % COUNT(nasty)];
+        sample->stages[i] = (struct det_stage){
+            .name = words[i],
+            .kind = (enum det_stage_kind)(i % DET_STAGE_KINDS),
+            .out = { .record = &sample->records[i] },
+            .use = i % 3 == 0 ? words[COUNT(words) - 1 - i] : NULL,
+        };
+    }
+    while (sample->flow.edge_count < EDGES_MAX / 2)
+        sample->edges[sample->flow.edge_count++] = (struct det_edge){
+            .from = (uint16_t)below(&seed, COUNT(words)),
+            .to = (uint16_t)below(&seed, COUNT(words)),
+            .flags = (uint16_t)below(&seed, 3),
+        };
+}
+
+static void write_flow_expected(const char *folder, const struct det_flow *flow)
+{
+    FILE *file = open_file(folder, "flows", ".json");
+    char label[2 * NAME_SIZE + 2];
+    size_t count = 0;
+
+    (void)fputs("{\"states\": [", file);
+    for (unsigned i = 0; i < flow->stage_count; i++) {
+        const struct det_stage *stage = &flow->stages[i];
+
+        (void)snprintf(
+            label, sizeof label, "%s%s%s", stage->name, stage->use ? "\n" : "",
+            stage->use ? stage->use : "");
+        write_item(file, &count, label);
+    }
+    (void)fputs("],\n \"reasons\": [", file);
+    count = 0;
+    for (unsigned i = 0; i < flow->edge_count; i++)
+        write_item(file, &count, flow->stages[flow->edges[i].from].out.record->name);
+    (void)fprintf(
+        file, "],\n \"edges\": %u, \"starts\": 0, \"details\": [], \"run\": \"\"}\n",
+        (unsigned)flow->edge_count);
+    close_file(file);
+}
+
+static void write_flow_drawing(
+    const char *folder, const char *ending, const struct det_flow *flow,
+    const struct det_draw_options *options)
+{
+    struct det_error error;
+    FILE *file = open_file(folder, "flows", ending);
+    int64_t length = det_flow_draw(flow, options, NULL, 0, &error);
+    char *text;
+
+    if (length < 0)
+        fail(error.text);
+    text = malloc((size_t)length + 1);
+    if (!text || det_flow_draw(flow, options, text, (size_t)length + 1, &error) != length)
+        fail("the drawing changed");
+    (void)fwrite(text, 1, (size_t)length, file);
+    free(text);
+    close_file(file);
+}
+
+static void write_flows(const char *folder)
+{
+    static struct flow_sample sample;
+    struct det_draw_options options = { .drawing = DET_DRAW_MERMAID_FLOWCHART };
+
+    make_flow(&sample, 1);
+    write_flow_expected(folder, &sample.flow);
+    write_flow_drawing(folder, ".flow.mmd", &sample.flow, &options);
+    options.top_down = true;
+    write_flow_drawing(folder, ".down.flow.mmd", &sample.flow, &options);
+    options.drawing = DET_DRAW_DOT;
+    write_flow_drawing(folder, ".graph.dot", &sample.flow, &options);
+}
+
 int main(int argc, char **argv)
 {
     static struct sample sample;
@@ -440,6 +531,7 @@ int main(int argc, char **argv)
     write_all(argv[1], "nasty", &sample.machine, &sample.trace);
     make_large(&sample);
     write_all(argv[1], "large", &sample.machine, &sample.trace);
+    write_flows(argv[1]);
     for (unsigned i = 0; i < RANDOM_COUNT; i++) {
         make_random(&sample, i);
         (void)snprintf(name, sizeof name, "random%02u", i);

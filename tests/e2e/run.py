@@ -495,8 +495,8 @@ def test_folder_operand_includes_its_files():
     detent("test", code=2, out="ok      light.test.yaml: ")
     detent("check", "build", "node_modules", err="2 definitions checked: ok")
     os.mkdir("empty")
-    for command, kind in (("check", ".fsm, .worker or detent.yaml"), ("test", ".test.yaml"),
-                          ("fmt", ".fsm, .worker or .rec")):
+    for command, kind in (("check", ".fsm, .worker, .flow or detent.yaml"), ("test", ".test.yaml"),
+                          ("fmt", ".fsm, .worker, .flow or .rec")):
         detent(command, "empty", code=3, err=f"there is no {kind} file in empty or below it")
     detent("check", "build", "empty", code=3, err=["in empty or below", "1 definition checked"])
 
@@ -560,6 +560,52 @@ def test_worker_is_drawn_with_the_transitions_of_its_source():
     detent("diagram", "lamp.worker", "--trace", "x", code=2, err="lamp.worker is a worker")
     write("light.fsm", LIGHT)
     detent("diagram", "light.fsm", "lamp.c", code=2, err="unexpected argument 'lamp.c'")
+
+
+FLOW = """#define FLOW_NAME copy
+RECORD(row)
+FIELD(number, u64)
+END
+SOURCE(read, row, USE(csv, "{path: in.csv}"))
+TRANSFORM(check, row, row)
+SINK(write, row, USE(jsonl, "{path: out.jsonl}"))
+EDGE(read, check)
+EDGE(check, write)
+"""
+
+
+def test_a_flow_is_checked_formatted_and_drawn():
+    write("w/copy.flow", FLOW)
+    detent("fmt", "--check", "w", code=1, out="w/copy.flow")
+    detent("fmt", "-w", "w")
+    check("EDGE(read,  check)\n" in Path("w/copy.flow").read_text())
+    detent("check", "w", err="1 definition checked: ok")
+    detent("diagram", "w/copy.flow", out=['read(["read<br/>csv"])', 'check -->|"row"| write'])
+    detent("diagram", "w/copy.flow", "--format", "dot", out='"read" -> "check" [label="row"]')
+    detent("diagram", "w/copy.flow", "--trace", "x", code=2, err="copy.flow is a flow")
+    detent("sim", "w/copy.flow", code=2, err="a flow, not a machine: detent check w/copy.flow")
+    detent("w/copy.flow", code=2, err="is a flow, not a command: detent check w/copy.flow")
+    write("w/copy.flow", FLOW.replace("EDGE(check, write)", "EDGE(chek, write)"))
+    detent("check", "w", code=2, out=["w/copy.flow:9:6: error: chek is not a stage of this flow",
+                                      "did you mean check?"])
+    detent("diagram", "w/copy.flow", code=2, err=["[unknown-stage]", "is not a valid flow"])
+    write("w/copy.flow", FLOW.replace("{path: in.csv}", "{paht: in.csv}"))
+    detent("check", "w", code=2, out=["w/copy.flow:5:30: error: unknown field 'paht'",
+                                      "[bad-connector]"], err="1 error")
+    write("w/copy.flow", FLOW.replace("USE(csv", "USE(cvs"))
+    detent("check", "w", code=2, out="w/copy.flow:5:23: error: there is no connector 'cvs'")
+    write("w/copy.flow", '#include "stages.flow"\n' + FLOW)
+    write("w/stages.flow", "SINK(more, row)\nEDGE(read, more)\n")
+    detent("check", "w", err="1 definition checked: ok")
+    detent("check", "w/copy", code=3, err="w/copy.flow")
+
+
+def test_new_writes_a_flow():
+    detent("new", "orders", "--from", "flow", err="Next: cd orders && detent check .")
+    detent("check", "orders", err="2 definitions checked: ok")
+    detent("fmt", "--check", "orders")
+    detent("new", "while", "--from", "flow", code=2, err="cannot be the name of a flow")
+    detent("new", "x", "--from", "flow", "--c", code=2, err="--c needs --from job")
 
 
 def test_a_project_file_is_checked_like_a_definition():

@@ -16,8 +16,8 @@
 DET_BEGIN
 
 /* Like det_draw(): writes at most `capacity` bytes with a final 0; returns the full length; a
- * capacity of 0 measures. Allocates nothing. Of the options, `drawing` and `top_down` are used. DET_ERR_INVALID:
- * `drawing` is not DET_DRAW_MERMAID_FLOWCHART or DET_DRAW_DOT. */
+ * capacity of 0 measures. Allocates nothing. Of the options, `drawing` and `top_down` are used.
+ * DET_ERR_INVALID: `drawing` is not DET_DRAW_MERMAID_FLOWCHART or DET_DRAW_DOT. */
 DET_API int64_t det_flow_draw(
     const struct det_flow *flow, const struct det_draw_options *options, char *target,
     size_t capacity, struct det_error *reterr) DET_MUST_CHECK;

@@ -20,7 +20,7 @@ struct cli_new_file {
     enum cli_new_kind kind;
 };
 
-/* The machines to start from; of each the spec first, and a NULL path at the end. */
-extern const struct cli_new_file cli_new_job[], cli_new_order[];
+/* The machines to start from, and a flow; of each the spec first, and a NULL path at the end. */
+extern const struct cli_new_file cli_new_job[], cli_new_order[], cli_new_flow[];
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "config/flow_spec_file.h"
 #include "config/project_file.h"
 #include "config/worker_file.h"
 #include "terminal/command.h"
@@ -30,7 +31,8 @@ static const struct cli_option option_table[] = {
 
 struct subject {
     const char *path;
-    struct det_spec *spec; /* NULL: it could not be read */
+    struct det_spec *spec;      /* NULL: no machine, or it could not be read */
+    struct det_flow_spec *flow; /* NULL: no flow, or it could not be read */
     bool is_fragment;
 };
 
@@ -61,14 +63,21 @@ static bool has_rule(const struct det_diagnostics *findings, enum det_rule rule)
     return false;
 }
 
+static const char *file_of(const struct subject *subject, size_t index)
+{
+    return subject->spec ? det_spec_file(subject->spec, index)
+                         : det_flow_spec_file(subject->flow, index);
+}
+
 static bool is_included(const struct check *check, const struct subject *subject)
 {
     for (size_t i = 0; i < check->count; i++) {
+        const struct subject *other = &check->subjects[i];
         const char *file;
 
-        if (!check->subjects[i].spec || &check->subjects[i] == subject)
+        if ((!other->spec && !other->flow) || other == subject)
             continue;
-        for (size_t k = 1; (file = det_spec_file(check->subjects[i].spec, k)); k++) {
+        for (size_t k = 1; (file = file_of(other, k)); k++) {
             if (cli_is_same_file(file, subject->path))
                 return true;
         }
@@ -88,6 +97,18 @@ static void load(struct check *check, struct subject *subject)
     }
     subject->spec = spec.spec;
     subject->is_fragment = has_rule(det_spec_diagnostics(spec.spec), DET_RULE_NO_NAME);
+}
+
+static void load_flow(struct check *check, struct subject *subject)
+{
+    int code = cli_flow_spec_load(check->cli, subject->path, &subject->flow);
+
+    if (code != CLI_OK) {
+        check->unread++;
+        raise_exit(check, code);
+        return;
+    }
+    subject->is_fragment = has_rule(det_flow_spec_diagnostics(subject->flow), DET_RULE_NO_NAME);
 }
 
 /* That may be meant: commands on its store find the machine. */
@@ -189,10 +210,29 @@ static void report(struct check *check, const struct subject *subject)
         raise_exit(check, CLI_USAGE);
 }
 
+static void report_flow(struct check *check, const struct subject *subject)
+{
+    struct cli_flow_count count = cli_flow_spec_report(check->cli, subject->path, subject->flow);
+
+    check->checked++;
+    check->errors += count.errors;
+    check->warnings += count.warnings;
+    if (count.errors || (check->args->values[OPTION_STRICT] && count.warnings))
+        raise_exit(check, CLI_USAGE);
+}
+
+static void report_definition(struct check *check, const struct subject *subject)
+{
+    if (subject->flow)
+        report_flow(check, subject);
+    else
+        report(check, subject);
+}
+
 static int add_subjects(struct check *check)
 {
-    static const char *const suffixes[] = { CLI_SPEC_SUFFIX, CLI_WORKER_SUFFIX, CONFIG_FILE_NAME,
-                                            NULL };
+    static const char *const suffixes[] = { CLI_SPEC_SUFFIX, CLI_WORKER_SUFFIX, CLI_FLOW_SUFFIX,
+                                            CONFIG_FILE_NAME, NULL };
     int code = cli_files_list(check->cli, check->args->operands, suffixes, &check->names);
 
     check->subjects = DET_NEW_ARRAY(check->cli->allocator, check->names.count + 1, struct subject);
@@ -223,16 +263,18 @@ static void check_all(struct check *check)
             check_worker(check, &check->subjects[i]);
         else if (cli_has_suffix(check->subjects[i].path, CLI_SOURCE_SUFFIX))
             check_source(check, &check->subjects[i]);
+        else if (cli_has_suffix(check->subjects[i].path, CLI_FLOW_SUFFIX))
+            load_flow(check, &check->subjects[i]);
         else
             load(check, &check->subjects[i]);
     }
     for (size_t i = 0; i < check->count && !cli_is_stopped(check->cli); i++) {
         const struct subject *subject = &check->subjects[i];
 
-        if (!subject->spec)
+        if (!subject->spec && !subject->flow)
             continue;
         if (!subject->is_fragment || !is_included(check, subject))
-            report(check, subject);
+            report_definition(check, subject);
         else if (is_named(check, subject))
             cli_print_error(
                 check->cli, "%s: note: a fragment, checked where it is included\n", subject->path);
@@ -281,8 +323,10 @@ static int run_command(struct cli *cli, const struct cli_args *args)
         check_all(&check);
         summarize(&check);
     }
-    for (size_t i = 0; i < check.count; i++)
+    for (size_t i = 0; i < check.count; i++) {
         det_spec_close(check.subjects[i].spec);
+        det_flow_spec_close(check.subjects[i].flow);
+    }
     DET_DELETE_ARRAY(cli->allocator, check.subjects, check.names.count + 1);
     cli_names_free(cli, &check.names);
     return check.worst;
@@ -292,17 +336,18 @@ extern const struct cli_command cli_command_check;
 const struct cli_command cli_command_check = {
     .name = "check",
     .summary = "check definitions for errors",
-    .about = "Reads specs and reports errors, warnings and information, each with its place, its\n"
-             "line and the id of its rule ('detent help rules'). A file that ends in .yaml is\n"
-             "read as a detent.yaml. A folder stands for the .fsm and .worker files and every\n"
-             "detent.yaml in it and below, except in hidden folders, build and node_modules; '-'\n"
-             "is standard input. A fragment is checked in the files that include it. Exits with\n"
-             "2 if a definition is invalid.\n"
-             "\n"
-             "With a .worker file, its C source is checked for errors that a compiler cannot\n"
-             "find: the file beside it with the same name, and every .c file that is named.\n"
-             "'detent help rules' also lists these rules. A comment on the same line or the line\n"
-             "before permits an exception: /* detent: allow RULE because ... */.",
+    .about =
+        "Reads specs and reports errors, warnings and information, each with its place, its\n"
+        "line and the id of its rule ('detent help rules'). A file that ends in .yaml is\n"
+        "read as a detent.yaml. A folder stands for the .fsm, .worker and .flow files and\n"
+        "every detent.yaml in it and below, except in hidden folders, build and node_modules; '-'\n"
+        "is standard input. A fragment is checked in the files that include it. Exits with\n"
+        "2 if a definition is invalid.\n"
+        "\n"
+        "With a .worker file, its C source is checked for errors that a compiler cannot\n"
+        "find: the file beside it with the same name, and every .c file that is named.\n"
+        "'detent help rules' also lists these rules. A comment on the same line or the line\n"
+        "before permits an exception: /* detent: allow RULE because ... */.",
     .operand = { .form = "FILE|FOLDER...", .least = 1, .most = CLI_OPERANDS_ANY, .suffix = ".fsm" },
     .options = option_table,
     .run = run_command,

@@ -5,8 +5,11 @@
  * or as SVG made by GraphViz. */
 #include <string.h>
 
+#include <detent/tool/flow_draw.h>
+
 #include "base/memory.h"
 #include "codegen/svg.h"
+#include "config/flow_spec_file.h"
 #include "config/worker_file.h"
 #include "terminal/command.h"
 #include "terminal/input.h"
@@ -82,19 +85,35 @@ static int write_svg(struct cli *cli, const char *text, size_t size, const char 
     return code;
 }
 
+/* What is drawn: a machine, or a flow. */
+struct drawn {
+    const struct det_machine *machine;
+    const struct det_flow *flow;
+};
+
+static int64_t draw_into(
+    const struct drawn *drawn, const struct det_draw_options *options, char *target,
+    size_t capacity, struct det_error *reterr)
+{
+    return drawn->flow ? det_flow_draw(drawn->flow, options, target, capacity, reterr)
+                       : det_draw(drawn->machine, options, target, capacity, reterr);
+}
+
 static int draw(
-    struct cli *cli, const struct cli_args *args, const struct det_machine *machine,
+    struct cli *cli, const struct cli_args *args, const struct drawn *drawn,
     const struct det_draw_trace *trace)
 {
     const struct format *format = format_of(args);
     struct det_draw_options options = {
-        .drawing = format->drawing,
+        .drawing = drawn->flow && format->drawing == DET_DRAW_MERMAID_STATE
+                       ? DET_DRAW_MERMAID_FLOWCHART
+                       : format->drawing,
         .trace = trace,
         .hide_timeouts = args->values[OPTION_PLAIN] != NULL,
         .top_down = args->values[OPTION_DOWN] != NULL,
     };
     struct det_error error = { 0 };
-    int64_t size = det_draw(machine, &options, NULL, 0, &error);
+    int64_t size = draw_into(drawn, &options, NULL, 0, &error);
     char *text;
     int code;
 
@@ -105,7 +124,7 @@ static int draw(
     text = det_alloc(cli->allocator, (size_t)size + 1);
     if (!text)
         return cli_no_memory(cli);
-    size = det_draw(machine, &options, text, (size_t)size + 1, &error);
+    size = draw_into(drawn, &options, text, (size_t)size + 1, &error);
     code = size < 0         ? CLI_FAILURE
            : format->is_svg ? write_svg(cli, text, (size_t)size, args->values[OPTION_OUTPUT])
                             : cli_report_text(cli, args->values[OPTION_OUTPUT], text, (size_t)size);
@@ -128,7 +147,7 @@ static int draw_trace(
         cli_report_error(cli, "%s: %s", args->values[OPTION_TRACE], error.text);
         return r == DET_ERR_NOT_FOUND ? CLI_NOT_FOUND : CLI_USAGE;
     }
-    code = draw(cli, args, machine, &trace.trace);
+    code = draw(cli, args, &(struct drawn){ .machine = machine }, &trace.trace);
     cli_trace_deinit(&trace);
     return code;
 }
@@ -140,7 +159,7 @@ static int load_and_draw(
     int code;
 
     if (!args->values[OPTION_TRACE])
-        return draw(cli, args, machine, NULL);
+        return draw(cli, args, &(struct drawn){ .machine = machine }, NULL);
     code = cli_text_read(cli, args->values[OPTION_TRACE], CLI_TRACE_SIZE_MAX, &text);
     if (code != CLI_OK)
         return code;
@@ -165,10 +184,36 @@ static int draw_worker(struct cli *cli, const struct cli_args *args)
         int r = det_worker_spec_machine(
             worker.spec, report->transitions, report->transition_count, &machine);
 
-        code = r < 0 ? cli_no_memory(cli) : draw(cli, args, machine, NULL);
+        code = r < 0 ? cli_no_memory(cli)
+                     : draw(cli, args, &(struct drawn){ .machine = machine }, NULL);
     }
     cli_worker_close(cli, &worker);
     return code;
+}
+
+/* The graph of a flow. */
+static int draw_flow(struct cli *cli, const struct cli_args *args)
+{
+    const char *path = args->operands[0];
+    struct det_flow_spec *spec = NULL;
+    int code = cli_flow_spec_load(cli, path, &spec);
+
+    if (code != CLI_OK)
+        return code;
+    if (det_flow_spec_flow(spec)) {
+        code = draw(cli, args, &(struct drawn){ .flow = det_flow_spec_flow(spec) }, NULL);
+    } else {
+        cli_report_broken(cli, path, det_flow_spec_diagnostics(spec));
+        cli_report_error(cli, "%s is not a valid flow; run 'detent check'", path);
+        code = CLI_USAGE;
+    }
+    det_flow_spec_close(spec);
+    return code;
+}
+
+static bool is_flow(const struct cli_args *args)
+{
+    return cli_has_suffix(args->operands[0], CLI_FLOW_SUFFIX);
 }
 
 static bool is_worker(const struct cli_args *args)
@@ -185,6 +230,10 @@ static int run_command(struct cli *cli, const struct cli_args *args)
     if (is_other_picture(args)) {
         cli_report_error(
             cli, "cannot draw %s; use .svg", strrchr(args->values[OPTION_OUTPUT], '.'));
+        return CLI_USAGE;
+    }
+    if (is_flow(args) && (format->needs_trace || args->values[OPTION_TRACE])) {
+        cli_report_error(cli, "--trace is for machines, and %s is a flow", args->operands[0]);
         return CLI_USAGE;
     }
     if (format->needs_trace && !args->values[OPTION_TRACE]) {
@@ -204,6 +253,8 @@ static int run_command(struct cli *cli, const struct cli_args *args)
             cli, "unexpected argument '%s': only a .worker file has sources", args->operands[1]);
         return CLI_USAGE;
     }
+    if (is_flow(args))
+        return draw_flow(cli, args);
     code = cli_machine_load(cli, args->operands[0], &spec);
     if (code != CLI_OK)
         return code;
@@ -216,14 +267,16 @@ extern const struct cli_command cli_command_diagram;
 const struct cli_command cli_command_diagram = {
     .name = "diagram",
     .summary = "draw a machine, or one run of it",
-    .about = "Prints a machine as a Mermaid state diagram (the default) or in another format; svg\n"
-             "needs the program 'dot' of GraphViz. With --trace, the states and transitions of a "
-             "run are\n"
-             "highlighted; the formats sequence and timeline show the run itself.\n"
-             "\n"
-             "For a .worker file it draws the lifecycle: states by phase, the states that stop,\n"
-             "and the transitions of its C source, which is the file beside it with the same\n"
-             "name and the files that are named.",
+    .about =
+        "Prints a machine as a Mermaid state diagram (the default) or in another format; svg\n"
+        "needs the program 'dot' of GraphViz. With --trace, the states and transitions of a "
+        "run are\n"
+        "highlighted; the formats sequence and timeline show the run itself.\n"
+        "\n"
+        "For a .worker file it draws the lifecycle: states by phase, the states that stop,\n"
+        "and the transitions of its C source, which is the file beside it with the same\n"
+        "name and the files that are named. For a .flow file it draws the graph of its stages\n"
+        "as a Mermaid flowchart or for GraphViz.",
     .operand = { .form = "FILE [SOURCE.c...]",
                  .least = 1,
                  .most = CLI_OPERANDS_ANY,

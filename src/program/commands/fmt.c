@@ -128,8 +128,8 @@ static int format_file(struct cli *cli, const struct cli_args *args, const char 
 
 static int run_command(struct cli *cli, const struct cli_args *args)
 {
-    static const char *const suffixes[] = { CLI_SPEC_SUFFIX, CLI_WORKER_SUFFIX, CLI_RECORDS_SUFFIX,
-                                            NULL };
+    static const char *const suffixes[] = { CLI_SPEC_SUFFIX, CLI_WORKER_SUFFIX, CLI_FLOW_SUFFIX,
+                                            CLI_RECORDS_SUFFIX, NULL };
     struct cli_names names = { 0 };
     int worst;
 
@@ -151,10 +151,11 @@ extern const struct cli_command cli_command_fmt;
 const struct cli_command cli_command_fmt = {
     .name = "fmt",
     .summary = "format specs",
-    .about = "Prints specs with one row per line and adjacent rows of a kind aligned; comments\n"
-             "and empty lines are kept. A folder stands for the .fsm, .worker and .rec files in\n"
-             "it and below, except in hidden folders, build and node_modules; '-' is standard\n"
-             "input. With --check, exits with 1 if a file is not formatted.",
+    .about =
+        "Prints specs with one row per line and adjacent rows of a kind aligned; comments\n"
+        "and empty lines are kept. A folder stands for the .fsm, .worker, .flow and .rec\n"
+        "files in it and below, except in hidden folders, build and node_modules; '-' is standard\n"
+        "input. With --check, exits with 1 if a file is not formatted.",
     .operand = { .form = "FILE|FOLDER...", .least = 1, .most = CLI_OPERANDS_ANY, .suffix = ".fsm" },
     .options = option_table,
     .run = run_command,

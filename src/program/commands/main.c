@@ -40,6 +40,8 @@ static int unknown_command(struct cli *cli, const char *const *words)
         return early_option(cli, words);
     if (cli_has_suffix(word, CLI_SPEC_SUFFIX))
         cli_report_error(cli, "'%s' is a spec, not a command: detent check %s", word, word);
+    else if (cli_has_suffix(word, CLI_FLOW_SUFFIX))
+        cli_report_error(cli, "'%s' is a flow, not a command: detent check %s", word, word);
     else if (cli_has_suffix(word, CLI_WORKER_SUFFIX))
         cli_report_error(cli, "'%s' is a worker, not a command: detent check %s", word, word);
     else if (cli_has_suffix(word, CLI_CASES_SUFFIX))

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <detent/tool/flow_spec.h>
 #include <detent/tool/spec.h>
 
 #include "base/assert.h"
@@ -21,7 +22,8 @@
 /* The templates. The default is the template of the same name, else a job. */
 #define JOB       "job"
 #define ORDER     "order"
-#define TEMPLATES JOB " " ORDER
+#define FLOW      "flow"
+#define TEMPLATES JOB " " ORDER " " FLOW
 
 /* Longer names make unreadable C. */
 #define NAME_MAX_HERE 64
@@ -31,14 +33,14 @@ enum { OPTION_C, OPTION_FROM };
 static const struct cli_option option_table[] = {
     [OPTION_C] = { "c", 0, NULL, NULL, "with a C program and a Makefile instead of detent.yaml" },
     [OPTION_FROM] = { "from", 0, "MACHINE", TEMPLATES,
-                      "start from a job, or from an order that is paid by card" },
+                      "start from a job, from an order that is paid by card, or from a flow" },
     { NULL, 0, NULL, NULL, NULL },
 };
 
 struct plan {
     const char *name;
     const struct cli_new_file *files;
-    bool with_c;
+    bool with_c, is_flow;
 };
 
 static bool is_name(const char *name)
@@ -161,31 +163,57 @@ static int write_file(struct cli *cli, const char *name, const struct cli_new_fi
 }
 
 /* The parser of specs finds names that are keywords of C or clash with another name. */
-static int check_spec(struct cli *cli, const struct plan *plan)
+static int is_machine(struct cli *cli, const struct plan *plan, const struct det_buffer *text)
 {
     struct det_spec_options options = { .allocator = cli->allocator };
     struct det_spec *spec = NULL;
+    int r = det_spec_read(plan->name, text->data, text->size, &options, &spec);
+
+    if (r == 0)
+        r = det_spec_machine(spec) != NULL;
+    det_spec_close(spec);
+    return r;
+}
+
+static int is_flow(struct cli *cli, const struct plan *plan, const struct det_buffer *text)
+{
+    struct det_spec_options options = { .allocator = cli->allocator };
+    struct det_flow_spec *spec = NULL;
+    int r = det_flow_spec_read(plan->name, text->data, text->size, &options, &spec);
+
+    if (r == 0)
+        r = det_flow_spec_flow(spec) != NULL;
+    det_flow_spec_close(spec);
+    return r;
+}
+
+static int check_spec(struct cli *cli, const struct plan *plan)
+{
     struct det_buffer buffer;
-    int code = CLI_OK;
+    int code = CLI_OK, r;
 
     det_buffer_init(&buffer, cli->allocator);
     expand(&buffer, plan->files->text, plan->name);
-    if (det_buffer_status(&buffer) < 0 ||
-        det_spec_read(plan->name, buffer.data, buffer.size, &options, &spec) < 0) {
+    r = det_buffer_status(&buffer);
+    if (r == 0)
+        r = plan->is_flow ? is_flow(cli, plan, &buffer) : is_machine(cli, plan, &buffer);
+    if (r < 0) {
         code = cli_no_memory(cli);
-    } else if (!det_spec_machine(spec)) {
+    } else if (r == 0) {
         cli_report_error(
-            cli, "'%s' cannot be the name of a machine: it is a keyword of C", plan->name);
+            cli, "'%s' cannot be the name of a %s: it is a keyword of C", plan->name,
+            plan->is_flow ? "flow" : "machine");
         code = CLI_USAGE;
     }
-    det_spec_close(spec);
     det_buffer_deinit(&buffer);
     return code;
 }
 
 static int write_files(struct cli *cli, const struct plan *plan)
 {
-    const char *next = plan->with_c ? "make run test" : "detent up";
+    const char *next = plan->with_c    ? "make run test"
+                       : plan->is_flow ? "detent check ."
+                                       : "detent up";
     int code = CLI_OK;
 
     if (mkdir(plan->name, 0777) < 0 && errno != EEXIST) {
@@ -214,11 +242,12 @@ static int choose(struct cli *cli, const struct cli_args *args, struct plan *ret
     }
     if (!from)
         from = with_c ? JOB : name;
-    *ret = (struct plan){
-        .name = name,
-        .files = strcmp(from, ORDER) == 0 ? cli_new_order : cli_new_job,
-        .with_c = with_c,
-    };
+    *ret = (struct plan){ .name = name, .with_c = with_c };
+    /* A name alone selects no flow: `detent new flow` is a machine. */
+    ret->is_flow = args->values[OPTION_FROM] && strcmp(from, FLOW) == 0;
+    ret->files = ret->is_flow               ? cli_new_flow
+                 : strcmp(from, ORDER) == 0 ? cli_new_order
+                                            : cli_new_job;
     return CLI_OK;
 }
 
@@ -251,7 +280,8 @@ const struct cli_command cli_command_new = {
     .about = "Creates a folder NAME with NAME.fsm, NAME.test.yaml, README.md, and a detent.yaml\n"
              "with which 'detent up' serves the machine; start with the README. The template is\n"
              "an order that is paid by card for 'detent new order', and a job that may fail for\n"
-             "every other name; --from selects one. With --c it writes, instead of detent.yaml,\n"
+             "every other name; --from selects one, or a flow: NAME.flow, which copies rows of a\n"
+             "CSV file, with a detent.yaml and input. With --c it writes, instead of detent.yaml,\n"
              "a C program around a job, its test in virtual time, and a Makefile that uses\n"
              "pkg-config ('make run', 'make test'). Existing files are never overwritten. The\n"
              "result passes 'detent check' and 'detent test' unchanged.",

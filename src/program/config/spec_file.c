@@ -65,6 +65,10 @@ int cli_spec_load(struct cli *cli, const char *path, struct cli_spec *spec)
         cli_report_error(cli, "this is a worker, not a machine: detent check %s", path);
         return CLI_USAGE;
     }
+    if (cli_has_suffix(path, CLI_FLOW_SUFFIX)) {
+        cli_report_error(cli, "this is a flow, not a machine: detent check %s", path);
+        return CLI_USAGE;
+    }
     code = cli_spec_text_load(cli, path, &text);
     if (code != CLI_OK)
         return code;

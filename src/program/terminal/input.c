@@ -21,9 +21,9 @@ static const char *missing_suffix(const struct cli *cli, const char *path)
 {
     bool is_test = cli->command && strcmp(cli->command, "test") == 0;
     const char *suffixes[] = { is_test ? CLI_CASES_SUFFIX : CLI_SPEC_SUFFIX, CLI_RECORDS_SUFFIX,
-                               CLI_WORKER_SUFFIX };
+                               CLI_WORKER_SUFFIX, CLI_FLOW_SUFFIX };
 
-    for (size_t i = 0; i < (is_test ? 1 : 3); i++) {
+    for (size_t i = 0; i < (is_test ? 1 : sizeof suffixes / sizeof *suffixes); i++) {
         char meant[DET_PATH_MAX];
         int length = snprintf(meant, sizeof meant, "%s%s", path, suffixes[i]);
 

@@ -16,6 +16,7 @@
 #define CLI_CASES_SUFFIX   ".test.yaml"
 #define CLI_RECORDS_SUFFIX ".rec"
 #define CLI_WORKER_SUFFIX  ".worker"
+#define CLI_FLOW_SUFFIX    ".flow"
 
 /* A text allocated by the run's allocator, followed by a NUL. */
 struct cli_text {

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ * Copyright the detent authors */
+
+/* project_flow.c - a flow from a file to a file: what `detent new --from flow` writes. */
+#include "codegen/project_files.h"
+
+static const char flow_text[] =
+    "/* @n@.flow - rows of a file, as they pass through the stages of @n@. One fact a row: "
+    "'detent help rows'. */\n"
+    "#define FLOW_NAME @n@\n"
+    "\n"
+    "/* The columns of orders.csv. Names are on disk and must never change. */\n"
+    "RECORD(order_row)\n"
+    "    FIELD(id,       str(32))\n"
+    "    FIELD(customer, str(64))\n"
+    "    FIELD(cents,    u64)\n"
+    "END\n"
+    "\n"
+    "/* Stages with a connector: 'detent check' explains wrong settings. */\n"
+    "SOURCE(read_orders, order_row, USE(csv, \"{path: orders.csv}\"))\n"
+    "SINK(write_orders, order_row, USE(jsonl, \"{path: orders.jsonl}\"))\n"
+    "\n"
+    "EDGE(read_orders, write_orders)\n";
+
+static const char project_text[] = "# What 'detent up' serves: @n@.flow.\n"
+                                   "version: 1\n"
+                                   "flows:\n"
+                                   "  @n@:\n"
+                                   "    durability: disk\n";
+
+static const char orders_text[] = "id,customer,cents\n"
+                                  "o-1,ada,1999\n"
+                                  "o-2,bob,500\n"
+                                  "o-3,ada,12050\n";
+
+static const char readme_text[] =
+    "# @n@\n"
+    "\n"
+    "- `@n@.flow`: the flow, one fact a row (`detent help rows`)\n"
+    "- `detent.yaml`: what `detent up` serves\n"
+    "- `orders.csv`: input; the output is `orders.jsonl`\n"
+    "\n"
+    "```\n"
+    "detent check .           # errors and warnings\n"
+    "detent diagram @n@.flow  # a Mermaid flowchart; --format svg -o @n@.svg\n"
+    "detent fmt -w @n@.flow   # its layout\n"
+    "```\n";
+
+const struct cli_new_file cli_new_flow[] = {
+    { "@n@.flow", flow_text, CLI_NEW_ALWAYS },
+    { "detent.yaml", project_text, CLI_NEW_ALWAYS },
+    { "orders.csv", orders_text, CLI_NEW_ALWAYS },
+    { "README.md", readme_text, CLI_NEW_ALWAYS },
+    { NULL, NULL, CLI_NEW_ALWAYS },
+};
