@@ -91,8 +91,15 @@ int det_log_drop(struct det_journal_log *base, uint64_t released, det_time now)
 
 void det_log_remove_leftovers(const struct det_file_log *log)
 {
+    struct det_file *file;
     char path[DET_PATH_MAX];
 
+    if (log->first == 1 || det_segment_open(log, log->first - 1, DET_FILE_READ, &file) < 0)
+        return;
+    det_file_close(log->world, file);
+    /* It is unknown whether the head is on the disk. */
+    if (det_log_head_store(log, &log->head) < 0)
+        return;
     for (uint64_t number = log->first; number-- > 1 && log->first - number <= LEFTOVERS_MAX;) {
         if (det_segment_path(log, number, path) < 0 || det_file_remove(log->world, path) < 0)
             break;

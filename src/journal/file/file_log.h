@@ -211,6 +211,10 @@ DET_MUST_CHECK int det_log_recover(
 /* Finds the number of the last segment; `first` - 1: there is none. */
 DET_MUST_CHECK int det_log_find_last(const struct det_file_log *log, uint64_t *ret);
 
+/* secure.c: writes the rows after position `secure` again, if the log is durable. */
+DET_MUST_CHECK int det_log_secure(
+    struct det_file_log *log, uint64_t secure, struct det_error *reterr);
+
 /* follow.c */
 DET_MUST_CHECK int det_log_follow_open(
     struct det_file_log *log, const struct det_journal_stream_sink *sink,

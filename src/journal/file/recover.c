@@ -32,6 +32,8 @@ struct recovery {
     struct det_error *reterr;
     uint64_t known;  /* was acknowledged, by the mark and the frames */
     uint64_t secure; /* is on the disk */
+    bool has_new_head;
+    bool is_other_start; /* the machine was started since a log without DISK was written */
 };
 
 static int segment_exists(const struct det_file_log *log, uint64_t number)
@@ -134,7 +136,7 @@ static int scan_rows(struct recovery *recovery, struct det_scan *scan, struct en
         if (frame.first != end->next || frame.kind == DET_FRAME_INDEX ||
             (scan->offset == DET_SEGMENT_HEAD && frame.kind != DET_FRAME_TABLE))
             break;
-        r = det_scan_streams(&frame, data, recovery->sink);
+        r = recovery->sink ? det_scan_streams(&frame, data, recovery->sink) : 0;
         if (r < 0)
             return r;
         if (frame.kind == DET_FRAME_GROUP)
@@ -365,103 +367,6 @@ static int cut_tail(struct recovery *recovery, const struct end *end)
     return 0;
 }
 
-/* Rewrites the bytes of a file from `from` to `to` in place. */
-static int rewrite_bytes(
-    struct det_file_log *log, struct det_file *file, uint64_t from, uint64_t to)
-{
-    size_t capacity = 65536;
-    char *data;
-    int r = 0;
-
-    data = det_alloc(log->allocator, capacity);
-    if (!data)
-        return DET_ERR_NO_MEMORY;
-    while (r == 0 && from < to) {
-        size_t part = to - from < capacity ? (size_t)(to - from) : capacity;
-        int64_t size = det_file_read(log->world, file, from, data, part);
-
-        if (size <= 0)
-            r = size < 0 ? (int)size : DET_ERR_IO;
-        else
-            r = det_file_write(log->world, file, from, data, (size_t)size);
-        from += size > 0 ? (uint64_t)size : 0;
-    }
-    det_free(log->allocator, data, capacity);
-    return r < 0 ? r : det_file_sync(log->world, file);
-}
-
-/* Writes a whole segment to a new file: nothing is known about this one's entry in the folder. */
-static int replace_segment(struct recovery *recovery, uint64_t number)
-{
-    struct det_file_log *log = recovery->log;
-    bool is_active = number == log->last;
-    char path[DET_PATH_MAX], *data;
-    size_t size;
-    int r;
-
-    r = det_segment_path(log, number, path);
-    if (r == 0)
-        r = det_file_load(log->world, log->allocator, path, DET_SEGMENT_FILE_MAX, &data, &size);
-    if (r < 0)
-        return r;
-    r = det_file_replace(log->world, path, data, is_active ? (size_t)log->offset : size);
-    det_free(log->allocator, data, size + 1);
-    if (r < 0 || !is_active)
-        return r;
-    det_file_close(log->world, log->file);
-    log->file = NULL;
-    log->allocated = log->offset;
-    return det_segment_open(log, number, DET_FILE_READ | DET_FILE_WRITE, &log->file);
-}
-
-static int rewrite_segment(struct recovery *recovery, const struct det_segment *segment)
-{
-    struct det_file_log *log = recovery->log;
-    struct det_file *file;
-    struct det_journal_index_entry place;
-    int64_t size;
-    int r;
-
-    if (segment->number == log->last) {
-        place = det_journal_index_find(
-            log->index.entries, log->index.count, recovery->secure + 1, segment->base);
-        return rewrite_bytes(log, log->file, place.offset, log->offset);
-    }
-    r = det_segment_open(log, segment->number, DET_FILE_READ | DET_FILE_WRITE, &file);
-    if (r < 0)
-        return r;
-    size = det_file_size(log->world, file);
-    r = size < 0 ? (int)size : rewrite_bytes(log, file, DET_SEGMENT_HEAD, (uint64_t)size);
-    det_file_close(log->world, file);
-    return r;
-}
-
-/* With durability DISK: rows that may not be on the disk are written again. */
-static int secure_rows(struct recovery *recovery)
-{
-    struct det_file_log *log = recovery->log;
-    struct det_segment segment;
-    int r;
-
-    if (!det_log_is_durable(log) || recovery->secure >= log->position)
-        return 0;
-    r = det_segment_of(log, recovery->secure + 1, &segment, recovery->reterr);
-    if (r < 0)
-        return r;
-    for (uint64_t number = segment.number; number <= log->last; number++) {
-        r = det_segment_find(log, number, &segment, recovery->reterr);
-        if (r < 0)
-            return r;
-        if (segment.base > recovery->secure)
-            r = replace_segment(recovery, number);
-        else
-            r = rewrite_segment(recovery, &segment);
-        if (r < 0)
-            return refuse_code(recovery, r, number);
-    }
-    return 0;
-}
-
 /* What the mark proves. After a power failure a mark without DISK proves nothing about the end. */
 static void believe_mark(struct recovery *recovery)
 {
@@ -474,9 +379,80 @@ static void believe_mark(struct recovery *recovery)
         return;
     recovery->secure = mark->synced;
     recovery->known = mark->synced;
-    if (mark->durability != DET_JOURNAL_DISK && mark->started - started < START_TOLERANCE &&
-        started - mark->started < START_TOLERANCE)
+    if (mark->durability == DET_JOURNAL_DISK)
+        return;
+    recovery->is_other_start =
+        mark->started - started >= START_TOLERANCE || started - mark->started >= START_TOLERANCE;
+    if (!recovery->is_other_start)
         recovery->known = mark->acknowledged;
+}
+
+/* True if all rows of a segment are there, up to the base of the next one. */
+static bool is_whole(struct recovery *recovery, uint64_t number)
+{
+    struct recovery quiet = { .log = recovery->log };
+    struct det_file_log *log = recovery->log;
+    struct det_segment after;
+    struct det_file *file;
+    struct end end;
+    int r;
+
+    log->last = number;
+    r = open_last(&quiet);
+    if (r == 0)
+        r = scan_segment(&quiet, &end);
+    if (r == 0)
+        r = det_segment_open(log, number + 1, DET_FILE_READ, &file);
+    if (r < 0)
+        return false;
+    r = det_segment_read_head(log, file, number + 1, &after);
+    det_file_close(log->world, file);
+    return r == 0 && after.base == end.next;
+}
+
+/* The segment with the first row that may not be on the disk. */
+static uint64_t find_unsynced(const struct det_file_log *log)
+{
+    uint64_t number = log->last;
+    struct det_segment segment;
+    struct det_file *file;
+
+    for (; number > log->first; number--) {
+        int r = det_segment_open(log, number, DET_FILE_READ, &file);
+
+        if (r < 0)
+            continue;
+        r = det_segment_read_head(log, file, number, &segment);
+        det_file_close(log->world, file);
+        if (r == 0 && segment.base <= log->mark.synced + 1)
+            break;
+    }
+    return number;
+}
+
+/* After a power failure any part of a log without DISK may be missing. It is cut at the first
+ * segment that is not whole; the last one is checked later, as always. */
+static int check_unsynced(struct recovery *recovery)
+{
+    struct det_file_log *log = recovery->log;
+    uint64_t last = log->last > log->mark.segment ? log->last : log->mark.segment;
+    uint64_t number = find_unsynced(log);
+    char path[DET_PATH_MAX];
+    int r = 0;
+
+    while (number < last && is_whole(recovery, number))
+        number++;
+    log->last = number;
+    for (; last > number && r == 0; last--) {
+        r = det_segment_path(log, last, path);
+        if (r == 0)
+            r = det_file_remove(log->world, path);
+        recovery->found->torn += r == 0;
+        r = r == DET_ERR_NOT_FOUND ? 0 : r;
+    }
+    if (r == 0)
+        r = det_folder_sync(log->world, log->folder);
+    return r < 0 ? refuse_code(recovery, r, last) : 0;
 }
 
 static int open_head(struct recovery *recovery)
@@ -503,6 +479,7 @@ static int open_head(struct recovery *recovery)
             "missing, but other files of a journal are there; restore it, or remove them");
     if (r == DET_ERR_NOT_FOUND)
         r = det_log_head_store(log, &log->head);
+    recovery->has_new_head = r == 0;
     return r < 0 ? det_log_refuse(log, recovery->reterr, r, "head", "%s", det_error_text(r)) : 0;
 }
 
@@ -584,11 +561,19 @@ int det_log_recover(
     if (r < 0)
         return r;
     believe_mark(&recovery);
+    if (recovery.secure == 0 &&
+        !recovery.has_new_head) { /* it is unknown whether the head is on the disk */
+        r = det_log_head_store(log, &log->head);
+        if (r < 0)
+            return det_log_refuse(log, reterr, r, "head", "%s", det_error_text(r));
+    }
     r = find_segments(&recovery);
+    if (r == 0 && recovery.is_other_start && log->last >= log->first)
+        r = check_unsynced(&recovery);
     if (r == 0)
         r = log->last < log->first ? create_first(&recovery) : recover_segments(&recovery);
     if (r == 0)
-        r = secure_rows(&recovery);
+        r = det_log_secure(log, recovery.secure, reterr);
     if (r == 0)
         r = store_mark(&recovery);
     if (r == 0)
