@@ -189,6 +189,12 @@ struct det_place det_flow_spec_text_place(
     node = spec->read[stage].texts[text];
     if (node == NULL)
         return det_flow_spec_stage_place(spec, stage);
+    if (node->pieces != NULL)
+        node = node->pieces;
+    while (node->next_piece != NULL && offset >= strlen(node->text)) {
+        offset -= strlen(node->text);
+        node = node->next_piece;
+    }
     place = det_parse_place(node);
     if (node->kind != DET_NODE_STRING)
         return place;

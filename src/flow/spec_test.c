@@ -201,6 +201,28 @@ static void texts_have_places(void **state)
     det_flow_spec_close(spec);
 }
 
+static void adjacent_strings_are_one(void **state)
+{
+    static const char text[] =
+        "#define FLOW_NAME f\nRECORD(r) FIELD(x, u8) END\n"
+        "SOURCE(a, r, USE(csv, \"{path: \"\n\"a.csv,\" \"skip: 1}\"))\nSINK(b, r)\nEDGE(a, b)\n";
+    struct det_flow_spec *spec = read_text("f.flow", text);
+    const struct det_flow *flow = det_flow_spec_flow(spec);
+    struct det_place place;
+
+    (void)state;
+    assert_non_null(flow);
+    assert_string_equal(flow->stages[0].settings, "{path: a.csv,skip: 1}");
+    place = det_flow_spec_text_place(spec, 0, DET_FLOW_TEXT_SETTINGS, 1);
+    assert_int_equal(strncmp(place.source + place.column - 1, "path", 4), 0);
+    place = det_flow_spec_text_place(spec, 0, DET_FLOW_TEXT_SETTINGS, 7);
+    assert_int_equal(place.line, 4);
+    assert_int_equal(strncmp(place.source + place.column - 1, "a.csv", 5), 0);
+    place = det_flow_spec_text_place(spec, 0, DET_FLOW_TEXT_SETTINGS, 13);
+    assert_int_equal(strncmp(place.source + place.column - 1, "skip", 4), 0);
+    det_flow_spec_close(spec);
+}
+
 static void one_mistake_is_one_finding(void **state)
 {
     static const struct {
@@ -428,6 +450,7 @@ int main(void)
         cmocka_unit_test(options_of_stages_are_read),
         cmocka_unit_test(fragment_and_shared_records_are_read),
         cmocka_unit_test(texts_have_places),
+        cmocka_unit_test(adjacent_strings_are_one),
         cmocka_unit_test(one_mistake_is_one_finding),
         cmocka_unit_test(finding_has_its_place_hint_and_first_declaration),
         cmocka_unit_test(exceeded_limits_are_reported),

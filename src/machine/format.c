@@ -167,7 +167,8 @@ static uint32_t aligned_width(const struct run *run, const struct det_format_row
 static bool row_fits(
     const struct writer *writer, const struct run *run, const struct det_format_row *row)
 {
-    return !row->has_inner_comment && writer->indent + aligned_width(run, row) <= DET_FORMAT_WIDTH;
+    return !row->has_inner_comment && !row->has_joined_text &&
+           writer->indent + aligned_width(run, row) <= DET_FORMAT_WIDTH;
 }
 
 static bool same_text(
@@ -266,12 +267,13 @@ static void write_aligned(
     det_assert(depth == 0);
 }
 
-/* Returns the width up to the next comma of the same bracket, where a line may be broken as
- * well. */
+/* Returns the width up to the next comma of the same bracket, or to the end of the first of
+ * adjacent strings, where a line may be broken as well. */
 static size_t width_ahead(const struct writer *writer, unsigned depth)
 {
     struct det_lexer ahead = writer->lexer;
     struct det_token token = det_lexer_next_any(&ahead);
+    enum det_token_kind before;
     unsigned level = depth;
     size_t width = 0;
 
@@ -282,7 +284,10 @@ static size_t width_ahead(const struct writer *writer, unsigned depth)
         if (level == 0 || (token.kind == DET_TOKEN_COMMA && level <= depth))
             break;
         width += token.kind == DET_TOKEN_COMMA;
+        before = token.kind;
         token = det_lexer_next_any(&ahead);
+        if (before == DET_TOKEN_STRING && token.kind == DET_TOKEN_STRING)
+            break;
     }
     return width;
 }
@@ -364,6 +369,8 @@ static void write_loose(
         token = det_lexer_next_any(&writer->lexer);
         write_token(writer, &token);
         gap = gap_behind(writer, &token);
+        if (token.kind == DET_TOKEN_STRING && peek_token(writer).kind == DET_TOKEN_STRING)
+            gap = GAP_LINE;
         step_behind(&loose, token.kind, run, row);
     } while (loose.depth > 0 || token.kind != DET_TOKEN_CLOSE);
 }

@@ -20,6 +20,7 @@ struct det_format_row {
     uint32_t widths[DET_FORMAT_COLUMNS]; /* of the first arguments */
     uint32_t width;                      /* of all of it */
     bool has_inner_comment;
+    bool has_joined_text; /* adjacent strings: each begins a line but the first */
     bool has_comment; /* after it, on its line */
 };
 

@@ -120,12 +120,14 @@ static bool check_arguments(struct checker *checker)
 
     while (depth > 0) {
         bool is_name = is_kind(checker, DET_TOKEN_NAME);
+        bool is_text = is_kind(checker, DET_TOKEN_STRING);
 
         if (wants_argument) {
-            if (!is_name && !is_kind(checker, DET_TOKEN_NUMBER) &&
-                !is_kind(checker, DET_TOKEN_STRING))
+            if (!is_name && !is_text && !is_kind(checker, DET_TOKEN_NUMBER))
                 return fail_with(checker, "expected an argument");
-            next_token(checker);
+            do
+                next_token(checker);
+            while (is_text && is_kind(checker, DET_TOKEN_STRING));
             wants_argument = false;
             if (is_name && is_kind(checker, DET_TOKEN_OPEN)) {
                 if (depth++ == NEST_MAX)
@@ -214,12 +216,15 @@ struct det_format_row det_format_measure(struct det_lexer *lexer, const struct d
     struct det_format_row row = { .name = *name, .width = name->length };
     struct det_lexer ahead = *lexer;
     bool is_open = det_lexer_next(&ahead).kind == DET_TOKEN_OPEN;
+    enum det_token_kind before = DET_TOKEN_NAME;
     unsigned depth = 0;
     uint32_t start = 0;
 
     while (is_open) {
         struct det_token token = det_lexer_next_any(lexer);
 
+        row.has_joined_text |= before == DET_TOKEN_STRING && token.kind == DET_TOKEN_STRING;
+        before = token.kind;
         depth += token.kind == DET_TOKEN_OPEN;
         depth -= token.kind == DET_TOKEN_CLOSE;
         measure_token(&row, &token, depth, &start);

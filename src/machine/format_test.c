@@ -103,6 +103,15 @@ static void a_row_that_is_too_long_is_aligned_with_its_neighbours(void **state)
     becomes("ON(A, /* to */ E, B)\nON(LONGER, E, B)\n", "ON(A, /* to */ E, B)\nON(LONGER, E, B)\n");
 }
 
+static void adjacent_strings_are_on_lines_of_their_own(void **state)
+{
+    (void)state;
+    becomes(
+        "SINK(a,b,USE(csv,\"{path:\"\n\n  \" a.csv}\" ))\nSINK(long_one, b)",
+        "SINK(a,        b, USE(csv, \"{path:\"\n    \" a.csv}\"))\nSINK(long_one, b)\n");
+    becomes("SINK(a, \"x\" \"y\" /* z */ \"w\")", "SINK(a, \"x\"\n    \"y\" /* z */ \"w\")\n");
+}
+
 static void comments_are_kept_where_they_stand(void **state)
 {
     (void)state;
@@ -214,6 +223,7 @@ int main(void)
         cmocka_unit_test(neighbours_of_a_kind_are_aligned),
         cmocka_unit_test(rows_of_a_choice_are_aligned_together),
         cmocka_unit_test(a_row_that_is_too_long_is_aligned_with_its_neighbours),
+        cmocka_unit_test(adjacent_strings_are_on_lines_of_their_own),
         cmocka_unit_test(comments_are_kept_where_they_stand),
         cmocka_unit_test(empty_lines_are_kept_but_not_doubled),
         cmocka_unit_test(directives_are_formatted),

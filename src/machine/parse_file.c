@@ -5,7 +5,8 @@
  *
  *     file   = { row | END | define | include }
  *     row    = NAME "(" [ argument { "," argument } ] ")"
- *     argument = NAME | NUMBER | STRING | NAME "(" [ argument { "," argument } ] ")"
+ *     argument = NAME | NUMBER | text | NAME "(" [ argument { "," argument } ] ")"
+ *     text     = STRING { STRING }
  *     define = "#define" NAME ( NUMBER | NAME { "," NAME } )      on one line
  *     include = "#include" STRING                                 on one line
  *
@@ -42,7 +43,8 @@ static bool read_argument(struct det_reader *reader, struct nest *nest, bool *re
     enum det_node_kind kind = det_reader_token_is(reader, DET_TOKEN_NAME)     ? DET_NODE_NAME
                               : det_reader_token_is(reader, DET_TOKEN_NUMBER) ? DET_NODE_NUMBER
                                                                               : DET_NODE_STRING;
-    struct det_node *node = det_reader_new_node(reader, kind);
+    struct det_node *node = kind == DET_NODE_STRING ? det_reader_read_string(reader)
+                                                    : det_reader_new_node(reader, kind);
 
     det_assert(nest->depth > 0 && nest->depth <= NEST_MAX);
     if (node == NULL)
@@ -50,7 +52,8 @@ static bool read_argument(struct det_reader *reader, struct nest *nest, bool *re
     *nest->tails[level] = node;
     nest->tails[level] = &node->next;
     nest->calls[level]->argument_count++;
-    det_reader_advance(reader);
+    if (kind != DET_NODE_STRING)
+        det_reader_advance(reader);
     *ret_more = false;
     if (kind != DET_NODE_NAME || !det_reader_token_is(reader, DET_TOKEN_OPEN))
         return true;

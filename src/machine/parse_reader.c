@@ -147,6 +147,35 @@ struct det_node *det_reader_new_node(struct det_reader *reader, enum det_node_ki
     return node;
 }
 
+struct det_node *det_reader_read_string(struct det_reader *reader)
+{
+    struct det_node *first = NULL, **tail = &first, *joined;
+    size_t size = 0;
+
+    do {
+        *tail = det_reader_new_node(reader, DET_NODE_STRING);
+        if (*tail == NULL)
+            return NULL;
+        size += strlen((*tail)->text);
+        tail = &(*tail)->next_piece;
+        det_reader_advance(reader);
+    } while (det_reader_token_is(reader, DET_TOKEN_STRING));
+    if (first->next_piece == NULL)
+        return first;
+    joined = det_parse_alloc(reader->spec, sizeof *joined + size + 1);
+    if (joined == NULL)
+        return NULL;
+    memcpy(joined, first, sizeof *joined);
+    joined->pieces = first;
+    joined->next_piece = NULL;
+    size = 0;
+    for (const struct det_node *piece = first; piece != NULL; piece = piece->next_piece) {
+        memcpy(joined->text + size, piece->text, strlen(piece->text));
+        size += strlen(piece->text);
+    }
+    return joined;
+}
+
 static bool next_is_open(struct det_reader *reader)
 {
     struct det_lexer ahead = det_reader_top(reader)->lexer;

@@ -46,6 +46,9 @@ void det_reader_report_syntax(struct det_reader *reader, const char *problem);
 void det_reader_report_at(struct det_reader *reader, const struct det_node *node, const char *rest);
 /* Makes a node of the current token; NULL if memory failed. */
 struct det_node *det_reader_new_node(struct det_reader *reader, enum det_node_kind kind);
+/* Reads the current token, a string, and those that follow it: adjacent strings are one, as in
+ * C. NULL if memory failed. */
+struct det_node *det_reader_read_string(struct det_reader *reader);
 
 /* parse_directive.c */
 
