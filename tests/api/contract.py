@@ -260,6 +260,27 @@ GOOD = {
                      call(worker="root~hello", body={"order": "restart"})],
     "delete_worker": [call(worker="root~extra", holds=lambda v: v["id"] == "root/extra"),
                       call(worker="hello", status=400)],
+    "flows": [call(holds=lambda v: [f["name"] for f in v["items"]] == ["passing", "waiting"] and
+                   v["items"][1]["start"] == "manual")],
+    "flow": [call(flow="passing", holds=lambda v: [s["name"] for s in v["stages"]] ==
+                  ["read", "write"] and v["edges"][0]["record"] == "sale")],
+    "flow_diagram": [call(flow="passing", holds=lambda v: "flowchart" in v),
+                     call("format=mermaid", flow="passing"),
+                     call("format=dot", flow="passing", holds=lambda v: "digraph" in v),
+                     call("format=svg", flow="passing", holds=lambda v: "<svg" in v)],
+    "flow_facts": [call(flow="passing"), call("after=0&limit=1", flow="passing"),
+                   call("backward=true&limit=1", flow="passing")],
+    "flow_rows": [call(flow="passing"), call("stream=read&after=0&limit=2", flow="passing"),
+                  call("stream=read.errors", flow="passing"),
+                  call("backward=true&stream=system", flow="passing"),
+                  call("backward=false&run=999999", flow="passing",
+                       holds=lambda v: v["items"] == [])],
+    # events() asks for it.
+    "flow_stream": [],
+    "order_flow": [call(body={}, flow="waiting", flow_order="run"),
+                   call(body={"wait": True}, flow="waiting", flow_order="cancel"),
+                   call(body={"wait": False, "timeout_ns": 10**9}, flow="waiting",
+                        flow_order="drain")],
     "documents": [
         call(holds=lambda v: {d["role"] for d in v["items"]} >= {"identity", "desired", "observed"}
              and v["position"] >= max(d["sync"] for d in v["items"])),
@@ -518,7 +539,8 @@ def tried():
     """Every operation that is there, with its first good call; and all that it takes to ask."""
     for operation in operations():
         if operation.name not in NOT_YET:
-            calls = GOOD[operation.name] or [call(body={"code": "x"} if operation.body else None)]
+            calls = GOOD[operation.name] or [call(body={"code": "x"} if operation.body else None,
+                                                  flow="passing")]
             yield operation, calls[0]
 
 
@@ -601,6 +623,12 @@ def test_missing_resources_are_not_found():
     daemon.stop()
 
 
+def some_target(path):
+    """A path with a word for each of its parameters."""
+    words = {"order": "stop", "change": "retry", "flow_order": "run"}
+    return re.sub(r"{(\w+)}", lambda m: words.get(m[1], "counter"), path)
+
+
 def other_methods():
     """Every path with a method that it has not, and those that it has."""
     there = {}
@@ -608,8 +636,7 @@ def other_methods():
         there.setdefault(operation.path, set()).add(operation.method)
     patterns = [(re.sub(r"{\w+}", "[^/]+", path), methods) for path, methods in there.items()]
     for path in there:
-        target = re.sub(r"{(\w+)}", lambda m: {"order": "stop", "change": "retry"}.get(
-            m[1], "counter"), path)
+        target = some_target(path)
         # `logs` of a task stands where an order would.
         allowed = set().union(*(methods for pattern, methods in patterns
                                 if re.fullmatch(pattern, target)))
@@ -656,8 +683,7 @@ def test_openapi_file_lists_exactly_the_existing_routes():
             trial.refused("nothing is there", (400, 404, 405), method, path, body)
     for operation in operations():
         if operation.name not in NOT_YET | {"redeem", "events", "stop_all", "drain_all"}:
-            target = re.sub(r"{(\w+)}", lambda m: {"order": "stop", "change": "retry"}.get(
-                m[1], "counter"), operation.path)
+            target = some_target(operation.path)
             answer = trial.wire.ask(operation.method, target, "{}" if operation.body else None)
             # Without durable slots there are no jobs to change.
             is_absent = answer.status == 405 or (answer.status, operation.name) != (

@@ -30,7 +30,7 @@ SCOPES = ("read", "send", "admin", "metrics")
 
 def routes():
     """Method, target and scope of every operation; None: open to all."""
-    names = {"order": "stop", "change": "retry"}
+    names = {"order": "stop", "change": "retry", "flow_order": "run"}
     for operation in operations():
         target = re.sub(r"{(\w+)}", lambda m: names.get(m[1], "nobody"), operation.path)
         yield operation.method, target, operation.node.get("x-scope")

@@ -60,8 +60,8 @@ def test_every_operation_is_open_to_its_scope_and_to_no_other():
     daemon = Daemon()
     found = []
     for operation in operations():
-        target = re.sub(r"{(\w+)}", lambda m: {"order": "stop", "change": "retry"}.get(
-            m[1], "nobody"), operation.path)
+        words = {"order": "stop", "change": "retry", "flow_order": "run"}
+        target = re.sub(r"{(\w+)}", lambda m: words.get(m[1], "nobody"), operation.path)
         if operation.name == "events":
             target += "?after=nonsense"
         # A body that is refused, so that nothing comes of it.

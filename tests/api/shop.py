@@ -79,6 +79,17 @@ EVENT(FINISH, finish)
 STAY(COUNTING, ADD, KEEP(number))
 ON(COUNTING, FINISH, OVER)
 """
+# A flow that reads three rows, the second of which is malformed.
+PASSING = """#define FLOW_NAME passing
+RECORD(sale)
+    FIELD(cents, u64)
+    FIELD(card, str(20), SENSITIVE)
+END
+SOURCE(read, sale, USE(csv, "{path: sales.csv}"))
+SINK(write, sale, USE(jsonl, "{path: sold.jsonl}"))
+EDGE(read, write)
+"""
+SALES = "cents,card\n10,4242\nmany,4242\n30,4242\n"
 PROJECT = """version: 1
 store: sqlite:shop.db
 http: {rate: unlimited}
@@ -101,6 +112,9 @@ tasks:
   flaky: {run: "false", group: back, backoff: {first: 1h, max: 1h}}
   waiter: {run: sleep 600, depends_on: [flaky]}
   holder: {run: sleep 600, slot: batch}
+flows:
+  passing: {durability: os}
+  waiting: {file: passing.flow, start: manual, durability: memory, stages: {write: {path: no}}}
 workers:
   variables: {IP: 10.0.0.7, PORT: 502}
   children:
@@ -164,6 +178,8 @@ def project(text=PROJECT):
     Path("detent.yaml").write_text(text)
     Path("order.fsm").write_text(ORDER)
     Path("counter.fsm").write_text(COUNTER)
+    Path("passing.flow").write_text(PASSING)
+    Path("sales.csv").write_text(SALES)
 
 
 def token(*scopes, **options):

@@ -28,6 +28,7 @@
  *     daemon_request.c   requests to the daemon; request_stream.c: with an answer in parts
  *     submissions.c      submissions of jobs; long_calls.c: orders and reloads
  *     worker_routes.c    workers; document_pages.c: their documents; delta_stream.c: their changes
+ *     flow_routes.c      flows; flow_reading.c: their journals; flow_stream.c: their rows
  *     stream_feed.c      begins, keeps alive and ends Server-Sent Events
  *     event_stream.c     the log as a stream; log_reader.c: its pages
  *     live_events.c      task events and daemon status; log_stream.c: task lines and events
@@ -318,6 +319,7 @@ struct api {
     struct tokens *tokens; /* the daemon's */
     struct api_events *events;
     struct api_deltas *deltas;
+    struct api_flows *flows;
     struct api_feeds feeds;
     struct api_counts *counts;
     struct det_timer rates_timer;

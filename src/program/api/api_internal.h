@@ -103,6 +103,12 @@ bool api_body_text(
 typedef void api_run_fn(struct api_call *call);
 api_run_fn api_get_machine, api_get_diagram, api_check_definition, api_get_trace,
     api_get_instance_diagram;
+enum api_format { API_FORMAT_MERMAID, API_FORMAT_DOT, API_FORMAT_SVG };
+/* Reads the query key `format`. False: the call has failed. */
+bool api_read_format(struct api_call *call, enum api_format *ret);
+/* Answers with a drawing: Mermaid, or DOT, from which SVG is made. In a lane. */
+void api_write_drawing(
+    struct api_call *call, enum api_format format, const char *text, size_t size);
 /* instance_routes.c */
 api_run_fn api_get_running_effects, api_get_instance, api_get_why, api_get_lock, api_get_history;
 /* list_routes.c */
@@ -119,7 +125,7 @@ api_run_fn api_get_status, api_get_overview, api_get_tasks, api_get_task, api_ge
 /* submissions.c */
 api_run_fn api_submit, api_submit_alone;
 /* long_calls.c */
-api_run_fn api_order, api_stop_all, api_drain_all, api_reload;
+api_run_fn api_order, api_stop_all, api_drain_all, api_reload, api_order_flow;
 /* Runs `run` on the daemon's loop, which writes the answer or fails the call. Then, unless the call
  * failed, runs `then` on the http thread; NULL: finishes the call. */
 void api_on_daemon(
@@ -144,6 +150,11 @@ void api_fail_task(struct api_call *call);
 /* worker_routes.c */
 api_run_fn api_list_workers, api_get_worker, api_get_worker_history, api_put_worker,
     api_delete_worker, api_order_worker, api_get_workers_summary;
+/* flow_routes.c */
+api_run_fn api_list_flows, api_get_flow, api_get_flow_diagram, api_list_flow_facts,
+    api_list_flow_rows;
+/* flow_stream.c */
+api_run_fn api_get_flow_stream;
 /* Values of the query; NULL if missing. False: the call has failed. */
 bool api_query_worker(struct api_call *call, const char *key, const char **ret);
 bool api_query_kind(struct api_call *call, const char **ret);

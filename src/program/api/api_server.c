@@ -18,6 +18,7 @@
 
 #include "api/api_internal.h"
 #include "api/counts.h"
+#include "api/flow_stream.h"
 #include "base/assert.h"
 #include "base/memory.h"
 #include "config/socket_place.h"
@@ -205,6 +206,8 @@ static int open_parts(struct api *api, struct det_error *reterr)
     if (r == 0)
         r = api_deltas_open(api, reterr);
     if (r == 0)
+        r = api_flows_open(api, reterr);
+    if (r == 0)
         r = api_counts_open(api, reterr);
     if (r == 0)
         r = up_run_sockets_bind(api->up, reterr);
@@ -380,6 +383,7 @@ static void free_api(struct up *up, struct api *api)
     det_loop_close(api->loop);
     api_events_close(api);
     api_deltas_close(api);
+    api_flows_close(api);
     api_counts_close(api);
     guard_deinit(&api->guard);
     det_mutex_close(api->world, api->source.lock);
@@ -434,5 +438,6 @@ const struct up_front api_front = {
     .print = print_link,
     .address = first_address,
     .notice = api_notice,
+    .notice_flow = api_notice_flow,
     .console_link = make_link,
 };

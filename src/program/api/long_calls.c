@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* long_calls.c - orders and reloads. The answer may come late: when a task, a group or all tasks
- * have ended, or when a reload is done. http.limits.request_time does not apply.
+/* long_calls.c - orders and reloads. The answer may come late: when a task, a group, a flow or all
+ * tasks have ended, or when a reload is done. http.limits.request_time does not apply.
  *
  *     open --the daemon has answered------------> finished
  *       \--the client disconnects: cancelled----> finished */
@@ -12,12 +12,14 @@
 #include "api/api_internal.h"
 #include "api/request_stream.h"
 #include "base/assert.h"
+#include "daemon/flows.h"
 #include "daemon/reload.h"
 #include "daemon/tasks.h"
 
 /* A request to the daemon, in the arena of the stream, which may outlive the call. */
 struct wanted {
     struct up_order order;
+    struct up_flow_order flow; /* its name is NULL: another order */
     struct up_reload_order reload;
     bool is_reload;
 };
@@ -35,6 +37,8 @@ static void run_wanted(struct up *up, struct up_request *request, void *argument
 
     if (wanted->is_reload)
         up_order_reload(up, request, &wanted->reload);
+    else if (wanted->flow.name)
+        up_order_flow(up, request, &wanted->flow);
     else
         up_give_order(up, request, &wanted->order);
 }
@@ -101,8 +105,11 @@ static void ask_daemon(struct api_call *call, const struct wanted *asked)
         *wanted = *asked;
         if (asked->order.name)
             wanted->order.name = det_arena_copy(&arena, asked->order.name);
+        if (asked->flow.name)
+            wanted->flow.name = det_arena_copy(&arena, asked->flow.name);
     }
-    if (late && wanted && !wanted->order.name == !asked->order.name) {
+    if (late && wanted && !wanted->order.name == !asked->order.name &&
+        !wanted->flow.name == !asked->flow.name) {
         *late = (struct late_call){ .call = call };
         late->stream = open_request(late, &arena, wanted);
     } else {
@@ -171,6 +178,33 @@ void api_reload(struct api_call *call)
 
     if (members)
         wanted.reload.is_plan = body_flag(members, "plan");
+    if (members && api_body_is_right(call, members))
+        ask_daemon(call, &wanted);
+    else
+        api_finish(call);
+}
+
+static enum up_flow_order_kind flow_order_kind(const char *word)
+{
+    if (strcmp(word, "run") == 0)
+        return UP_FLOW_RUN;
+    return strcmp(word, "drain") == 0 ? UP_FLOW_DRAIN : UP_FLOW_CANCEL;
+}
+
+void api_order_flow(struct api_call *call)
+{
+    struct wanted wanted = { .flow = { .name = call->parameters[0],
+                                       .kind = flow_order_kind(call->parameters[1]) } };
+    bool is_drain = wanted.flow.kind == UP_FLOW_DRAIN;
+    struct det_json_object *members = api_body(call, is_drain ? "wait timeout_ns" : "wait");
+
+    if (members) {
+        wanted.flow.waits = body_flag(members, "wait");
+        if (det_json_object_find(members, "timeout_ns"))
+            wanted.flow.timeout = det_json_object_signed(members, "timeout_ns");
+        if (wanted.flow.timeout < 0)
+            det_json_object_fail(members, "timeout_ns");
+    }
     if (members && api_body_is_right(call, members))
         ask_daemon(call, &wanted);
     else

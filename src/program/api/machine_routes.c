@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* machine_routes.c - definitions as JSON and as diagrams; traces and diagrams of instances. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,17 +88,15 @@ void api_get_machine(struct api_call *call)
 
 /* Diagrams. */
 
-enum format { FORMAT_MERMAID, FORMAT_DOT, FORMAT_SVG };
-
-static bool read_format(struct api_call *call, enum format *ret)
+bool api_read_format(struct api_call *call, enum api_format *ret)
 {
     static const char *const names[] = { "mermaid", "dot", "svg" };
     const char *text = api_query(call, "format");
 
-    *ret = FORMAT_MERMAID;
+    *ret = API_FORMAT_MERMAID;
     for (size_t i = 0; text && i < sizeof names / sizeof *names; i++) {
         if (strcmp(text, names[i]) == 0) {
-            *ret = (enum format)i;
+            *ret = (enum api_format)i;
             return true;
         }
     }
@@ -106,13 +105,34 @@ static bool read_format(struct api_call *call, enum format *ret)
     return !text;
 }
 
-static void write_drawing(struct api_call *call, enum format format, const char *text, size_t size)
+/* A drawing of something that is not in the store. */
+static int draw_without_store(struct api_call *call, const char *text, size_t size)
+{
+    struct cli cli = { .allocator = call->api->allocator, .world = call->api->world };
+    char *talk = NULL;
+    size_t talk_size;
+    int code;
+
+    cli.out = cli.err = open_memstream(&talk, &talk_size);
+    if (!cli.err) {
+        api_fail(call, DET_ERR_NO_MEMORY, "out of memory");
+        return CLI_FAILURE;
+    }
+    code = svg_of_dot(&cli, text, size, &call->is_left, &call->json.text);
+    fclose(cli.err);
+    free(talk);
+    return code;
+}
+
+void api_write_drawing(struct api_call *call, enum api_format format, const char *text, size_t size)
 {
     static const char *const types[] = { "text/vnd.mermaid; charset=utf-8",
                                          "text/vnd.graphviz; charset=utf-8", "image/svg+xml" };
     int code = CLI_OK;
 
-    if (format == FORMAT_SVG)
+    if (format == API_FORMAT_SVG && !call->reader)
+        code = draw_without_store(call, text, size);
+    else if (format == API_FORMAT_SVG)
         code = svg_of_dot(&call->reader->cli, text, size, &call->is_left, &call->json.text);
     else
         det_buffer_append(&call->json.text, text, size);
@@ -121,16 +141,18 @@ static void write_drawing(struct api_call *call, enum format format, const char 
         api_fail(
             call, DET_ERR_UNSUPPORTED,
             "the program 'dot' is missing: install graphviz, or request another format");
-    else if (code != CLI_OK)
+    else if (code != CLI_OK && call->reader)
         api_fail_reader(call, code);
+    else if (code != CLI_OK && !call->status)
+        api_fail(call, DET_ERR_IO, "the program 'dot' has failed");
 }
 
 static void write_diagram(
     struct api_call *call, const struct det_machine *machine, const struct det_draw_trace *trace,
-    enum format format)
+    enum api_format format)
 {
     const struct det_draw_options options = {
-        .drawing = format == FORMAT_MERMAID ? DET_DRAW_MERMAID_STATE : DET_DRAW_DOT,
+        .drawing = format == API_FORMAT_MERMAID ? DET_DRAW_MERMAID_STATE : DET_DRAW_DOT,
         .trace = trace,
     };
     struct det_error error = { 0 };
@@ -144,15 +166,15 @@ static void write_diagram(
     if (size < 0)
         api_fail_with(call, (int)size, &error);
     else
-        write_drawing(call, format, text, (size_t)size);
+        api_write_drawing(call, format, text, (size_t)size);
 }
 
 void api_get_diagram(struct api_call *call)
 {
     struct det_machine *machine;
-    enum format format;
+    enum api_format format;
 
-    if (read_format(call, &format) && api_reader_take(call) &&
+    if (api_read_format(call, &format) && api_reader_take(call) &&
         api_reader_machine(call, call->parameters[0], &machine))
         write_diagram(call, machine, NULL, format);
 }
@@ -241,10 +263,10 @@ void api_get_instance_diagram(struct api_call *call)
 {
     struct run run = { .call = call };
     struct instance instance;
-    enum format format;
+    enum api_format format;
     int r;
 
-    if (!read_format(call, &format) || !api_reader_take(call) ||
+    if (!api_read_format(call, &format) || !api_reader_take(call) ||
         !api_reader_instance(call, &instance))
         return;
     r = take_steps(&run, &instance);

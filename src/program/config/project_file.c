@@ -12,6 +12,7 @@
 
 #include "base/assert.h"
 #include "config/file_reader.h"
+#include "config/flow_file.h"
 #include "os/os.h"
 #include "terminal/report.h"
 
@@ -73,10 +74,31 @@ static int check_definition(
     return r;
 }
 
+/* The same for a flow; the paths of `config` are still as in the file. */
+static int check_flow(struct cli *cli, const struct config_flow *config, const char *folder)
+{
+    bool is_here = config->file[0] == '/' || strcmp(folder, ".") == 0;
+    struct flow_definition *definition = NULL;
+    struct config_flow copy = *config;
+    char path[2 * DET_PATH_MAX];
+
+    snprintf(path, sizeof path, "%s%s%s", is_here ? "" : folder, is_here ? "" : "/", config->file);
+    copy.file = path;
+    if (!cli_is_there(path) || cli_is_folder(path))
+        return DET_ERR_MALFORMED;
+    if (flow_definition_open(cli, &copy, &definition) != CLI_OK)
+        return DET_ERR_DEFINITION;
+    flow_definition_close(definition);
+    return 0;
+}
+
 static int check_definitions(struct cli *cli, struct config_file *file, struct cli_problems *all)
 {
     char folder[DET_PATH_MAX];
     int r = det_file_folder(file->path, folder);
+
+    for (size_t i = 0; r != DET_ERR_NO_MEMORY && i < file->config.flow_count; i++)
+        r = reader_both(r, check_flow(cli, &file->config.flows[i], folder));
 
     for (size_t i = 0; r != DET_ERR_NO_MEMORY && i < file->config.machine_count; i++)
         r = reader_both(r, check_definition(cli, &file->config.machines[i], folder, all));

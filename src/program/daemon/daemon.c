@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "daemon/descriptor_budget.h"
+#include "daemon/flows.h"
 #include "daemon/machines.h"
 #include "daemon/project_internal.h"
 #include "daemon/reload.h"
@@ -51,6 +52,7 @@ static void stop_parts(struct up *up, const char *why)
     up_run_sockets_refuse(up);
     up_machines_stop(up);
     up_workers_stop(up);
+    up_flows_stop(up);
     det_tasks_begin_shutdown(up_tasks_supervisor(up));
 }
 
@@ -59,19 +61,22 @@ static void force_parts(struct up *up, const char *why)
     up_note(up, UP_NAME, "%s again: killing all remaining tasks", why);
     det_tasks_force(up_tasks_supervisor(up));
     up_workers_stop(up);
+    up_flows_stop(up);
 }
 
 static bool are_parts_empty(const struct up *up)
 {
-    return up_tasks_are_over(up) && up_workers_are_over(up);
+    return up_tasks_are_over(up) && up_workers_are_over(up) && up_flows_are_over(up);
 }
 
 /* The supervisor of tasks enforces the grace of tasks itself. */
 static void report_stop(struct up *up, bool is_late)
 {
     up_note_stopping(up);
-    if (is_late)
+    if (is_late) {
         up_workers_stop(up);
+        up_flows_stop(up);
+    }
 }
 
 const struct up_life_handler up_daemon_life = {
@@ -133,6 +138,8 @@ static int open_parts(struct up *up, struct det_error *reterr)
         r = up_slots_open(up, reterr);
     if (r == 0)
         r = up_workers_open(up, reterr);
+    if (r == 0)
+        r = up_flows_open(up, reterr);
     if (r == 0 && up_store_watch(up) < 0)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     if (r == 0)
@@ -157,6 +164,8 @@ static void close_parts(struct up *up)
     up_reload_close(up);
     up_deadline_phase(up, "requests to the API wait for the store");
     up->options->front->pause(up, true);
+    up_deadline_phase(up, "a stage of a flow is still running");
+    up_flows_close(up);
     up_deadline_phase(up, "an action of a worker is still running");
     up_workers_close(up);
     up_deadline_phase(up, "durable slots and machines wait for the store, or an effect runs");
@@ -197,7 +206,7 @@ static void close_parts(struct up *up)
 
 /* Running. */
 
-/* Counts the first kind of which there are any: tasks, durable slots, machines, workers. */
+/* Counts the first kind of which there are any: tasks, durable slots, machines, workers, flows. */
 static void print_what_runs(const struct up *up)
 {
     const struct {
@@ -208,10 +217,11 @@ static void print_what_runs(const struct up *up)
         { up_durable_count(up), "durable slot", "durable slots" },
         { up_machines_count(up), "machine", "machines" },
         { up_workers_count(up), "worker", "workers" },
+        { up_flows_count(up), "flow", "flows" },
     };
     size_t i = 0;
 
-    while (i < 3 && kinds[i].count == 0)
+    while (i < sizeof kinds / sizeof *kinds - 1 && kinds[i].count == 0)
         i++;
     cli_print_error(
         up->cli, "%s: %zu %s. Ctrl-C stops all.\n", up->project->file.path, kinds[i].count,
@@ -227,6 +237,8 @@ static void print_commands(struct up *up)
         commands = "detent tree, detent logs -f, detent restart NAME";
     else if (up_has_workers(up) && !up->machines && !up_durable_count(up))
         commands = "detent workers, detent desired ID, detent observed ID";
+    else if (up_has_flows(up) && !up->machines && !up_durable_count(up))
+        commands = "detent flow ls, detent flow top, detent flow tap NAME STAGE";
     else if (!up->machines)
         commands = "detent submit SLOT -- COMMAND, detent jobs";
     else
@@ -259,10 +271,11 @@ static void print_banner(struct up *up)
 static void print_counts(struct up *up, char *target, size_t size)
 {
     snprintf(
-        target, size, "%zu task%s, %zu machine%s, %zu durable slot%s, %zu worker%s",
+        target, size, "%zu task%s, %zu machine%s, %zu durable slot%s, %zu worker%s, %zu flow%s",
         up->project->selected_count, det_plural(up->project->selected_count), up_machines_count(up),
         det_plural(up_machines_count(up)), up_durable_count(up), det_plural(up_durable_count(up)),
-        up_workers_count(up), det_plural(up_workers_count(up)));
+        up_workers_count(up), det_plural(up_workers_count(up)), up_flows_count(up),
+        det_plural(up_flows_count(up)));
 }
 
 void up_notify_ready(struct up *up)
@@ -343,6 +356,7 @@ static int run_tasks(struct up *up)
         return exit_of_start(r);
     }
     up_begin(up);
+    up_flows_begin(up);
     up_check_again(up);
     up_notify_ready(up);
     log_ready(up);

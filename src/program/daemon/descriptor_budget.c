@@ -16,6 +16,7 @@
 #define OWN           128 /* store readers, loops, sockets, logs, files being read */
 #define PER_PROCESS   3   /* output, error, pidfd */
 #define PER_EFFECT    6
+#define PER_FLOW      16 /* its journal, and what its stages read and write */
 #define LEAST         16 /* least limit of connections, of either kind */
 #define LOCAL_PERCENT 25
 
@@ -82,7 +83,8 @@ static uint64_t needed_for(const struct config *config, size_t *ret_workers)
     for (size_t i = 0; i < config->slot_count; i++)
         processes += config->slots[i].options.width ? config->slots[i].options.width : 1;
     return OWN + processes * PER_PROCESS + more +
-           (config->machine_count ? (uint64_t)config_effects(config) * PER_EFFECT : 0);
+           (config->machine_count ? (uint64_t)config_effects(config) * PER_EFFECT : 0) +
+           (uint64_t)config->flow_count * PER_FLOW;
 }
 
 void up_descriptors_check(struct up *up)
@@ -96,12 +98,14 @@ void up_descriptors_check(struct up *up)
         return;
     up_note_failure(
         up, UP_NAME,
-        "%zu task%s, %zu slot%s, %u effect%s at a time and %zu worker%s need about %llu "
+        "%zu task%s, %zu slot%s, %u effect%s at a time, %zu worker%s and %zu flow%s need about "
+        "%llu "
         "descriptors, and the hard limit is %llu: raise it ('ulimit -Hn %llu' as root, "
         "LimitNOFILE= of a unit); a start without a descriptor waits until one is free",
         config->task_count, det_plural(config->task_count), config->slot_count,
         det_plural(config->slot_count), effects, det_plural(effects), workers, det_plural(workers),
-        (unsigned long long)needed, (unsigned long long)limit, (unsigned long long)needed);
+        config->flow_count, det_plural(config->flow_count), (unsigned long long)needed,
+        (unsigned long long)limit, (unsigned long long)needed);
 }
 
 static void clamp_limit(uint32_t *limit, uint64_t most)

@@ -43,6 +43,8 @@ struct up_front {
     /* Reports a commit to streams of the log. Any thread, also while the API is closed and opened
      * again. */
     void (*notice)(struct up *up);
+    /* Reports new rows in the journal of a flow to streams. Any thread, as notice(). */
+    void (*notice_flow)(struct up *up);
     /* Writes a link that signs in to the console, of UP_LINK_TEXT bytes. False: no address for
      * browsers. */
     bool (*console_link)(const struct up *up, char *target, size_t size);

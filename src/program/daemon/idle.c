@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "daemon/daemon.h"
+#include "daemon/flows.h"
 #include "daemon/project_internal.h"
 #include "daemon/slots.h"
 #include "daemon/workers.h"
@@ -32,9 +33,9 @@ bool up_is_done(struct up *up)
     }
     if (counts.queued > 0 || counts.held < counts.registered)
         return false;
-    /* Served machines, supervised workers and durable slots keep a run alive until a stop is
+    /* Served machines, supervised workers, flows and durable slots keep a run alive until a stop is
      * requested. */
-    if ((up_machines(up) || up_durable_count(up) || up_has_workers(up) ||
+    if ((up_machines(up) || up_durable_count(up) || up_has_workers(up) || up_has_flows(up) ||
          up_options(up)->is_serving) &&
         up_is_running(up))
         return false;
@@ -134,7 +135,7 @@ static bool detect_stuck(struct up *up, bool *is_held, bool *is_blocked)
     struct quiet quiet = { .up = up, .is_held = is_held };
 
     if (up_each_task(up, see_task, &quiet) < 0 || quiet.others > 0 || quiet.held == 0 ||
-        up_machines(up) || up_has_workers(up) || up_options(up)->is_serving ||
+        up_machines(up) || up_has_workers(up) || up_has_flows(up) || up_options(up)->is_serving ||
         count_blocked(&quiet, is_blocked) < quiet.held)
         return false;
     up_set_failed(up);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/flows.h"
 #include "daemon/machines.h"
 #include "daemon/slots.h"
 #include "daemon/task_json.h"
@@ -58,6 +59,7 @@ void up_write_status(struct up *up, struct det_json_writer *json, const char *ke
         up_write_workers_figures(up, json, "workers");
     else
         det_json_null(json, "workers");
+    up_write_flows_figures(up, json, "flows");
     put_counts(json, &counts);
     det_json_close(json, '}');
 }

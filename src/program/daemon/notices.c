@@ -14,6 +14,7 @@
 #include "base/checked.h"
 #include "base/text.h"
 #include "daemon/daemon.h"
+#include "daemon/flows.h"
 #include "daemon/project_internal.h"
 #include "daemon/slots.h"
 #include "daemon/task_json.h"
@@ -437,6 +438,10 @@ void up_note_stopping(struct up *up)
         det_buffer_format(
             &stopping.names, "%s%zu worker%s", stopping.count++ ? ", " : "", up_workers_count(up),
             det_plural(up_workers_count(up)));
+    if (up_flows_open_count(up) > 0)
+        det_buffer_format(
+            &stopping.names, "%s%zu flow%s", stopping.count++ ? ", " : "", up_flows_open_count(up),
+            det_plural(up_flows_open_count(up)));
     if (det_tasks_each(up_tasks_supervisor(up), add_stopping, &stopping) == 0 && stopping.count > 0)
         up_note(
             up, UP_NAME, "still running: %s; killed in %s, or by another Ctrl-C",

@@ -14,6 +14,7 @@
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "daemon/flows.h"
 #include "daemon/machines.h"
 #include "daemon/reload_plan.h"
 #include "daemon/reload_states.h"
@@ -341,6 +342,9 @@ static int change_rest(struct reload *reload, struct det_error *reterr)
         r = det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory");
     if (r == 0 && has_item(reload, "workers"))
         r = up_workers_reload(up, reterr);
+    /* Always: a .flow file may have changed. */
+    if (r == 0 && !up_options(up)->name_count)
+        r = up_flows_reload(up, reterr);
     start_new_tasks(reload);
     return r;
 }

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/buffer.h"
+#include "daemon/flows.h"
 #include "daemon/machines.h"
 #include "daemon/reload_plan.h"
 #include "daemon/slots.h"
@@ -169,6 +170,14 @@ static bool can_slot(const struct reload *reload, enum reload_change change, con
     for (size_t i = 0; i < config->slot_count; i++)
         is_durable |= strcmp(config->slots[i].name, name) == 0 && config->slots[i].is_durable;
     return change != RELOAD_REMOVED && !is_durable;
+}
+
+/* A run of named tasks has no flows. */
+static bool can_flow(const struct reload *reload, enum reload_change change, const char *name)
+{
+    (void)change;
+    (void)name;
+    return !up_options(reload->up)->name_count;
 }
 
 static int compare_names(struct reload *reload, const char *key, const char *subject, can_fn *can)
@@ -445,6 +454,8 @@ int reload_plan(struct reload *reload)
         code = compare_names(reload, "slots", "slot", can_slot);
     if (code == CLI_OK)
         code = compare_names(reload, "tasks", "task", can_always);
+    if (code == CLI_OK)
+        code = compare_names(reload, "flows", "flow", can_flow);
     if (code == CLI_OK)
         code = compare_machines(reload);
     if (code == CLI_OK)

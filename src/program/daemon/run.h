@@ -44,6 +44,7 @@ struct up {
     struct up_machines *machines; /* NULL: not served */
     uint32_t effects_max;         /* `limits.effects` at the start; 0: no machines served yet */
     struct up_workers *workers;   /* NULL: no workers */
+    struct up_flows *flows;       /* NULL: no flows */
     struct det_list requests;     /* open requests */
 };
 

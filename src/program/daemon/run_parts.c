@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* run_parts.c - accessors of struct up for files that do not include run.h. */
+#include "daemon/flows_internal.h"
 #include "daemon/machines.h"
 #include "daemon/project_internal.h"
 #include "daemon/run.h"
@@ -47,6 +48,16 @@ void up_set_shared_store(struct up *up, struct det_store *store)
 void up_set_workers(struct up *up, struct up_workers *workers)
 {
     up->workers = workers;
+}
+
+void up_set_flows(struct up *up, struct up_flows *flows)
+{
+    up->flows = flows;
+}
+
+struct up_flows *up_flows(const struct up *up)
+{
+    return up->flows;
 }
 
 struct up_workers *up_workers(const struct up *up)
