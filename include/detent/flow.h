@@ -270,10 +270,10 @@ static inline int det_stage_emit_at(
 }
 /* Rejects the row in hand: `return det_stage_reject(call, DET_REJECT_VALIDATION, "cents is 0");` In
  * a source: adds a row to the errors of the stage. Returns a negative error. */
-#define det_stage_reject(call, why, ...) ((call)->calls->reject((call), (why), __VA_ARGS__))
+#define det_stage_reject(call, why, ...) (((call)->calls->reject)((call), (why), __VA_ARGS__))
 /* Fails the stage, and with it the flow: `return det_stage_fail(call, DET_ERR_IO, "...");` Returns
- * `code`, which is negative. */
-#define det_stage_fail(call, code, ...) ((call)->calls->fail((call), (code), __VA_ARGS__))
+ * `code`, which is negative. (The parentheses: test libraries have macros with such names.) */
+#define det_stage_fail(call, code, ...) (((call)->calls->fail)((call), (code), __VA_ARGS__))
 /* ASYNC functions, and open(): true if the function should return soon. */
 static inline bool det_stage_is_cancelled(struct det_stage_call *call)
 {

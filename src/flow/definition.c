@@ -24,7 +24,7 @@ static void take_finding(void *context, const struct det_topology_finding *findi
 {
     struct verdict *verdict = context;
 
-    if (verdict->result < 0)
+    if (verdict->result < 0 || det_rule_severity(finding->rule) < DET_SEVERITY_BROKEN)
         return;
     verdict->result = det_error_set(
         verdict->error, DET_ERR_DEFINITION, "flow %.64s: %s%s%s", verdict->flow->name,

@@ -99,6 +99,11 @@ size_t det_state_row_write(const struct det_state_row *row, uint8_t *target)
     return (size_t)(put_number(end, row->correlation) - target);
 }
 
+size_t det_gone_row_max(size_t key_size)
+{
+    return DET_VARINT_MAX + key_size;
+}
+
 size_t det_gone_row_write(struct det_view key, uint8_t *target)
 {
     return (size_t)(put_bytes(target, key.data, key.size) - target);
@@ -133,12 +138,13 @@ size_t det_checkpoint_row_write(
     return (size_t)(end - target) + det_progress_row_write(progress, end);
 }
 
-size_t det_checkpoint_end_row_write(uint64_t fingerprint, uint32_t rows, uint8_t *target)
+size_t det_checkpoint_end_row_write(const struct det_checkpoint_end *end, uint8_t *target)
 {
-    uint8_t *end = put_byte(target, DET_FLOW_LOG_VERSION);
+    uint8_t *next = put_byte(target, DET_FLOW_LOG_VERSION);
 
-    det_word_store(end, fingerprint);
-    return (size_t)(put_number(end + 8, rows) - target);
+    det_word_store(next, end->fingerprint);
+    det_word_store(next + 8, end->run);
+    return (size_t)(put_number(next + 16, end->rows) - target);
 }
 
 /* ---- reading */
@@ -296,19 +302,20 @@ int det_checkpoint_row_read(
     return read_progress(&source, ret);
 }
 
-int det_checkpoint_end_row_read(
-    const void *data, size_t size, uint64_t *ret_fingerprint, uint32_t *ret_rows)
+int det_checkpoint_end_row_read(const void *data, size_t size, struct det_checkpoint_end *ret)
 {
     struct row_source source = source_of(data, size);
     uint64_t rows;
 
     expect_version(&source);
     if (source.at != DET_NOWHERE)
-        source.at = det_get_u64(&source.bytes, source.at, ret_fingerprint);
+        source.at = det_get_u64(&source.bytes, source.at, &ret->fingerprint);
+    if (source.at != DET_NOWHERE)
+        source.at = det_get_u64(&source.bytes, source.at, &ret->run);
     rows = get_number(&source);
     if (rows > DET_FLOW_STAGES_MAX && source.at != DET_NOWHERE)
         return DET_ERR_MALFORMED;
-    *ret_rows = (uint32_t)rows;
+    ret->rows = (uint32_t)rows;
     return finish_row(&source);
 }
 

@@ -44,7 +44,7 @@ struct det_flow_progress {
 
 /* Writers need room for at most the `_max` bytes, and return the bytes written. */
 #define DET_END_ROW_MAX            11
-#define DET_CHECKPOINT_END_ROW_MAX 19
+#define DET_CHECKPOINT_END_ROW_MAX 27
 size_t det_progress_row_max(uint32_t inputs, size_t cursor_size);
 size_t det_progress_row_write(const struct det_flow_progress *progress, uint8_t *target);
 size_t det_end_row_write(enum det_end_kind end, uint64_t rows, uint8_t *target);
@@ -64,13 +64,20 @@ struct det_state_row {
 };
 /* The record follows what is written. */
 size_t det_state_row_write(const struct det_state_row *row, uint8_t *target);
+size_t det_gone_row_max(size_t key_size);
 size_t det_gone_row_write(struct det_view key, uint8_t *target);
 size_t det_fact_row_max(size_t text_size);
 size_t det_fact_row_write(const struct det_flow_fact *fact, uint8_t *target);
 size_t det_checkpoint_row_max(size_t name_size, uint32_t inputs, size_t cursor_size);
 size_t det_checkpoint_row_write(
     const char *stage, const struct det_flow_progress *progress, uint8_t *target);
-size_t det_checkpoint_end_row_write(uint64_t fingerprint, uint32_t rows, uint8_t *target);
+/* What a CHECKPOINT_END row says. */
+struct det_checkpoint_end {
+    uint64_t fingerprint;
+    uint64_t run;  /* identity of the run */
+    uint32_t rows; /* CHECKPOINT rows before it in its group */
+};
+size_t det_checkpoint_end_row_write(const struct det_checkpoint_end *end, uint8_t *target);
 
 /* Readers: DET_ERR_MALFORMED or DET_ERR_TRUNCATED, DET_ERR_VERSION; views point into the data.
  * Bytes after the row are malformed. */
@@ -83,6 +90,6 @@ DET_MUST_CHECK int det_gone_row_read(const void *data, size_t size, struct det_v
 DET_MUST_CHECK int det_checkpoint_row_read(
     const void *data, size_t size, struct det_view *ret_stage, struct det_flow_progress *ret);
 DET_MUST_CHECK int det_checkpoint_end_row_read(
-    const void *data, size_t size, uint64_t *ret_fingerprint, uint32_t *ret_rows);
+    const void *data, size_t size, struct det_checkpoint_end *ret);
 
 #endif

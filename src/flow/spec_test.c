@@ -282,6 +282,46 @@ static void finding_has_its_place_hint_and_first_declaration(void **state)
     det_flow_spec_close(spec);
 }
 
+static void reference_that_never_ends_is_a_warning(void **state)
+{
+    static const char text[] = HEAD "SOURCE(tick, order, INFINITE)\nSOURCE(orders, order)\n"
+                                    "TRANSFORM(slow, order, order)\n"
+                                    "JOIN(match, order, order, order)\nSINK(ship, order)\n"
+                                    "EDGE(tick, slow)\nREFERENCE(slow, match)\n"
+                                    "EDGE(orders, match)\nEDGE(match, ship)\n";
+    struct det_flow_spec *spec = read_text("payments.flow", text);
+    const struct det_diagnostic *finding = only(
+        spec, DET_RULE_REFERENCE_ENDLESS, "match waits for the end of its reference, but tick");
+
+    (void)state;
+    assert_int_equal(finding->place.line, 11);
+    assert_int_equal(finding->severity, DET_SEVERITY_WARNING);
+    assert_non_null(det_flow_spec_flow(spec));
+    assert_int_equal(det_flow_check(det_flow_spec_flow(spec), NULL), 0);
+    det_flow_spec_close(spec);
+}
+
+static void join_that_blocks_its_own_source_is_a_warning(void **state)
+{
+    static const char text[] = HEAD "SOURCE(orders, order)\nTRANSFORM(slow, order, order)\n"
+                                    "JOIN(match, order, order, order%s)\nSINK(ship, order)\n"
+                                    "EDGE(orders, slow)\nREFERENCE(slow, match)\n"
+                                    "EDGE(orders, match)\nEDGE(match, ship)\n";
+    char changed[sizeof text + 16];
+    struct det_flow_spec *spec;
+
+    (void)state;
+    (void)snprintf(changed, sizeof changed, text, "");
+    spec = read_text("payments.flow", changed);
+    (void)only(
+        spec, DET_RULE_JOIN_BLOCKED, "match reads its reference to the end first, but orders");
+    det_flow_spec_close(spec);
+    (void)snprintf(changed, sizeof changed, text, ", LIVE");
+    spec = read_text("payments.flow", changed);
+    assert_int_equal(det_flow_spec_diagnostics(spec)->count, 0);
+    det_flow_spec_close(spec);
+}
+
 static void exceeded_limits_are_reported(void **state)
 {
     static char text[262144];
@@ -453,6 +493,8 @@ int main(void)
         cmocka_unit_test(adjacent_strings_are_one),
         cmocka_unit_test(one_mistake_is_one_finding),
         cmocka_unit_test(finding_has_its_place_hint_and_first_declaration),
+        cmocka_unit_test(reference_that_never_ends_is_a_warning),
+        cmocka_unit_test(join_that_blocks_its_own_source_is_a_warning),
         cmocka_unit_test(exceeded_limits_are_reported),
         cmocka_unit_test(largest_flow_is_valid),
         cmocka_unit_test(every_good_flow_is_valid_and_formatted),

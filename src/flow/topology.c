@@ -519,6 +519,72 @@ static void check_cycles(const struct checker *checker)
     }
 }
 
+/* What leads to the reference of a join, and to its input. */
+static void find_origins(
+    const struct det_flow *flow, const struct graph *backward, uint16_t join, bool is_reference,
+    bool *ret)
+{
+    for (unsigned i = 0; i < flow->stage_count; i++)
+        ret[i] = false;
+    for (unsigned i = 0; i < flow->edge_count; i++) {
+        const struct det_edge *edge = &flow->edges[i];
+
+        if (edge->to == join && ((edge->flags & DET_EDGE_REFERENCE) != 0) == is_reference)
+            ret[edge->from] = true;
+    }
+    spread(flow, backward, ret);
+}
+
+/* A join that is not LIVE takes no input until its reference has ended. */
+static void check_reference(
+    const struct checker *checker, const struct graph *backward, unsigned index)
+{
+    const struct det_flow *flow = checker->flow;
+    uint16_t join = flow->edges[index].to;
+    struct det_topology_finding endless = ABOUT_EDGE(DET_RULE_REFERENCE_ENDLESS, index);
+    struct det_topology_finding blocked = ABOUT_EDGE(DET_RULE_JOIN_BLOCKED, index);
+    bool of_reference[DET_FLOW_STAGES_MAX], of_input[DET_FLOW_STAGES_MAX];
+    int common = -1;
+
+    find_origins(flow, backward, join, true, of_reference);
+    find_origins(flow, backward, join, false, of_input);
+    endless.hint = blocked.hint = "add LIVE to the JOIN";
+    for (unsigned i = 0; i < flow->stage_count; i++) {
+        const struct det_stage *stage = &flow->stages[i];
+
+        if (!of_reference[i] || stage->kind != DET_STAGE_SOURCE)
+            continue;
+        if (stage->flags & DET_STAGE_INFINITE) {
+            report(
+                checker, endless, "%s waits for the end of its reference, but %s is INFINITE",
+                flow->stages[join].name, stage->name);
+            return;
+        }
+        if (of_input[i] && common < 0)
+            common = (int)i;
+    }
+    if (common >= 0)
+        report(
+            checker, blocked,
+            "%s reads its reference to the end first, but %s feeds its input too, and is blocked "
+            "when the window is full",
+            flow->stages[join].name, flow->stages[common].name);
+}
+
+static void check_references(const struct checker *checker)
+{
+    const struct det_flow *flow = checker->flow;
+    struct graph backward;
+
+    build_graph(flow, 0, true, &backward);
+    for (unsigned i = 0; i < flow->edge_count; i++) {
+        const struct det_edge *edge = &flow->edges[i];
+
+        if ((edge->flags & DET_EDGE_REFERENCE) && !(flow->stages[edge->to].flags & DET_STAGE_LIVE))
+            check_reference(checker, &backward, i);
+    }
+}
+
 void det_topology_check_paths(
     const struct det_flow *flow, det_topology_report_fn *report_fn, void *context)
 {
@@ -529,4 +595,5 @@ void det_topology_check_paths(
     check_cycles(&checker);
     check_reached(&checker, false);
     check_reached(&checker, true);
+    check_references(&checker);
 }
