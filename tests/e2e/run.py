@@ -601,6 +601,28 @@ def test_a_flow_is_checked_formatted_and_drawn():
     detent("check", "w/copy", code=3, err="w/copy.flow")
 
 
+def test_c_of_a_flow_compiles_and_grows():
+    flow = FLOW.replace("EDGE(check, write)", "STATEFUL(sum, row, row, STATE(row), OPENS)\n"
+                        "SINK(keep, row, CURSOR(row), BEGINS, BUFFERED, DRAINS)\n"
+                        "SOURCE(tick, row, INFINITE, ACKNOWLEDGES)\nEDGE(tick, sum)\n"
+                        "EDGE(sum, keep)\nEDGE(check, write)\nEDGE(check, sum)")
+    write("copy.flow", flow)
+    equal(detent("gen", "c", "copy.flow").stdout, "copy.h\ncopy.c\n")
+    subprocess.run([COMPILER, "-std=c17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-c", "-I.",
+                    f"-I{TREE}/include", "-o", "copy.o", "copy.c"], check=True)
+    source = Path("copy.c").read_text()
+    check("read" not in re.findall(r"^static int (\w+)", source, re.M))
+    detent("gen", "c", "copy.flow", err="it has all functions")
+    write("copy.flow", flow + "TRANSFORM(late, row, row)\nEDGE(sum, late)\nEDGE(late, keep)\n")
+    detent("gen", "c", "copy.flow", out="static int late(struct det_stage_call *call, const struct",
+           err="it lacks 1 of 12 functions")
+    detent("gen", "c", "copy.flow", "--append", err="their stubs were added")
+    check("static int late(" in Path("copy.c").read_text())
+    detent("gen", "json", "copy.flow", code=2, err="only C is generated")
+    write("copy.c", "int x;\n")
+    detent("gen", "c", "copy.flow", code=4, err="is not the file of a flow")
+
+
 def test_new_writes_a_flow():
     detent("new", "orders", "--from", "flow", err="Next: cd orders && detent check .")
     detent("check", "orders", err="2 definitions checked: ok")

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "codegen/codegen.h"
+#include "flow/spec.h"
 #include "terminal/input.h"
 
 size_t gen_stem(const char *path, const char **ret)
@@ -79,21 +80,41 @@ static void put_uses(struct det_buffer *buffer, const struct det_spec *spec)
         det_buffer_append_char(buffer, '\n');
 }
 
-void gen_header(struct det_buffer *buffer, const struct det_spec *spec)
+/* A header that declares a machine or a flow; `language` is its folder of templates. */
+static void put_header(
+    struct det_buffer *buffer, const struct det_spec *spec, const char *what, const char *headers,
+    const char *language)
 {
     const char *file = file_name(det_spec_file(spec, 0));
     const char *stem;
     size_t size = gen_stem(file, &stem);
+    bool is_flow = strcmp(language, "flow") == 0;
 
     det_buffer_format(
-        buffer, "/* %.*s.h - the machine in %s as C sees it. */\n#ifndef ", (int)size, stem, file);
+        buffer, "/* %.*s.h - the %s in %s as C sees it. */\n#ifndef ", (int)size, stem, what, file);
     put_guard(buffer, stem, size);
     det_buffer_append_text(buffer, "\n#define ");
     put_guard(buffer, stem, size);
-    det_buffer_append_text(buffer, "\n\n#include <detent/detent.h>\n\n");
+    det_buffer_format(buffer, "\n\n#include <detent/%s.h>\n\n", headers);
     put_uses(buffer, spec);
     det_buffer_format(
-        buffer, "#define FSM_SPEC \"%s\"\n#include <detent/fsm/declare.h>\n\n#endif\n", file);
+        buffer, "#define %s_SPEC \"%s\"\n#include <detent/%s/declare.h>\n\n#endif\n",
+        is_flow ? "FLOW" : "FSM", file, language);
+}
+
+void gen_header(struct det_buffer *buffer, const struct det_spec *spec)
+{
+    put_header(buffer, spec, "machine", "detent", "fsm");
+}
+
+void gen_flow_header(struct det_buffer *buffer, const struct det_flow_spec *spec)
+{
+    put_header(buffer, spec->text, "flow", "flow", "flow");
+}
+
+void gen_flow_records(struct det_buffer *buffer, const struct det_flow_spec *spec, const char *path)
+{
+    gen_records(buffer, spec->text, path);
 }
 
 /* Names in stubs. */

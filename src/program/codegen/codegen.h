@@ -5,6 +5,7 @@
 #ifndef DET_CODEGEN_CODEGEN_H
 #define DET_CODEGEN_CODEGEN_H
 
+#include <detent/tool/flow_spec.h>
 #include <detent/tool/spec.h>
 
 #include "base/buffer.h"
@@ -23,7 +24,8 @@ size_t gen_stem(const char *path, const char **ret);
 
 /* A function that a spec names, and whether a file defines it; in order of kinds. */
 struct gen_stub {
-    unsigned kind; /* enum case_function; from CASE_FUNCTION_COUNT on enum det_spec_role */
+    unsigned kind; /* enum case_function; from CASE_FUNCTION_COUNT on enum det_spec_role; of a flow
+                    * its role for the stage `index` */
     size_t index;
     const char *name;
     bool is_there;
@@ -43,6 +45,24 @@ void gen_component_stub_put(
 /* Appends the struct of its context. */
 void gen_component_context(struct det_buffer *buffer, const struct det_spec *spec);
 
+/* c_flow.c: the same for a flow. The names of its functions are made of those of its stages. */
+struct gen_flow_name {
+    char text[96];
+};
+size_t gen_flow_stub_count(const struct det_flow_spec *spec);
+/* `names` has room for as many as `ret`, and lives as long. */
+void gen_flow_stubs_list(
+    const struct det_flow_spec *spec, struct gen_stub *ret, struct gen_flow_name *names);
+void gen_flow_stub_append(
+    struct det_buffer *buffer, const struct det_flow_spec *spec, const struct gen_stub *stub);
+void gen_flow_header(struct det_buffer *buffer, const struct det_flow_spec *spec);
+void gen_flow_source(
+    struct det_buffer *buffer, const struct det_flow_spec *spec, const struct gen_stub *stubs,
+    size_t count);
+/* The header of shared records of a flow. */
+void gen_flow_records(
+    struct det_buffer *buffer, const struct det_flow_spec *spec, const char *path);
+
 /* c_functions.c: each function that a C file defines, and each #define. */
 typedef void gen_function_fn(void *context, struct det_view name);
 void gen_functions(struct det_view text, gen_function_fn *found, void *context);
@@ -57,6 +77,8 @@ struct gen {
     struct gen_stub *stubs; /* of the C file; NULL: none */
     size_t stub_count;
     struct det_spec *spec;
+    const struct det_flow_spec *flow; /* instead of `spec` */
+    struct gen_flow_name *names;      /* of its functions */
 };
 DET_MUST_CHECK int gen_open(struct gen *gen);
 void gen_close(struct gen *gen);

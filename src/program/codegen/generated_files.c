@@ -40,6 +40,7 @@ void gen_close(struct gen *gen)
         det_buffer_deinit(&gen->products[i].text);
     DET_DELETE_ARRAY(gen->cli->allocator, gen->products, FILES_MAX);
     DET_DELETE_ARRAY(gen->cli->allocator, gen->stubs, gen->stub_count);
+    DET_DELETE_ARRAY(gen->cli->allocator, gen->names, gen->stub_count);
 }
 
 struct det_buffer *gen_add(struct gen *gen, const char *stem, size_t size, const char *suffix)
@@ -80,7 +81,11 @@ static size_t count_missing(const struct gen *gen)
 static void put_missing(struct gen *gen, struct det_buffer *text)
 {
     for (size_t i = 0; i < gen->stub_count; i++) {
-        if (!gen->stubs[i].is_there)
+        if (gen->stubs[i].is_there)
+            continue;
+        if (gen->flow)
+            gen_flow_stub_append(text, gen->flow, &gen->stubs[i]);
+        else
             gen_stub_append(text, gen->spec, &gen->stubs[i]);
     }
 }
@@ -164,7 +169,7 @@ static int update_source(struct gen *gen, const char *path)
 
     if (code != CLI_OK)
         return code;
-    det_assert(gen->stubs && gen->spec && !gen->is_forced);
+    det_assert(gen->stubs && (gen->spec || gen->flow) && !gen->is_forced);
     gen_stubs_find(gen->stubs, gen->stub_count, det_view_of(source.data, source.size));
     missing = count_missing(gen);
     code =
@@ -177,12 +182,13 @@ static int update_source(struct gen *gen, const char *path)
 
 static bool has_define(struct gen *gen, const char *path)
 {
+    const char *template = gen->flow ? "detent/flow/define.h" : "detent/fsm/define.h";
     struct cli_text source;
     bool has;
 
     if (cli_text_load(gen->cli, path, SOURCE_MAX, &source, NULL) < 0)
         return true; /* update_source() reports the error */
-    has = memmem(source.data, source.size, "detent/fsm/define.h", 19) != NULL;
+    has = memmem(source.data, source.size, template, strlen(template)) != NULL;
     cli_text_free(gen->cli, &source);
     return has;
 }
@@ -203,7 +209,10 @@ static int check_there(struct gen *gen)
             gen->cli,
             "%s already exists%s; nothing was written (--force overwrites, --output "
             "FOLDER writes elsewhere)",
-            path, is_source ? " and is not the file of a machine" : "");
+            path,
+            !is_source  ? ""
+            : gen->flow ? " and is not the file of a flow"
+                        : " and is not the file of a machine");
         return CLI_CONFLICT;
     }
     return CLI_OK;

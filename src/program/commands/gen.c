@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "config/flow_spec_file.h"
 #include "terminal/args.h"
 #include "terminal/input.h"
 #include "terminal/report.h"
@@ -50,6 +51,36 @@ static int generate_c(struct gen *gen, struct det_spec *spec)
         text = gen_add(gen, stem, size, ".h");
         if (text)
             gen_records(text, spec, path);
+    }
+    return gen_write(gen);
+}
+
+static int generate_flow(struct gen *gen, const struct det_flow_spec *spec)
+{
+    const char *stem, *path;
+    size_t size = gen_stem(det_flow_spec_file(spec, 0), &stem);
+    struct det_buffer *text;
+
+    gen->flow = spec;
+    gen->stub_count = gen_flow_stub_count(spec);
+    gen->stubs = DET_NEW_ARRAY(gen->cli->allocator, gen->stub_count, struct gen_stub);
+    gen->names = DET_NEW_ARRAY(gen->cli->allocator, gen->stub_count, struct gen_flow_name);
+    if (!gen->stubs || !gen->names)
+        return cli_no_memory(gen->cli);
+    gen_flow_stubs_list(spec, gen->stubs, gen->names);
+    text = gen_add(gen, stem, size, ".h");
+    if (text)
+        gen_flow_header(text, spec);
+    text = gen_add(gen, stem, size, ".c");
+    if (text)
+        gen_flow_source(text, spec, gen->stubs, gen->stub_count);
+    for (size_t i = 1; (path = det_flow_spec_file(spec, i)); i++) {
+        if (!cli_has_suffix(path, CLI_RECORDS_SUFFIX))
+            continue;
+        size = gen_stem(path, &stem);
+        text = gen_add(gen, stem, size, ".h");
+        if (text)
+            gen_flow_records(text, spec, path);
     }
     return gen_write(gen);
 }
@@ -131,7 +162,10 @@ static size_t find_kind(const char *word)
     return i;
 }
 
-static int generate(struct cli *cli, const struct cli_args *args, struct det_spec *spec)
+/* Of a machine or of a flow; the other one is NULL. */
+static int generate(
+    struct cli *cli, const struct cli_args *args, struct det_spec *spec,
+    const struct det_flow_spec *flow)
 {
     struct gen gen = {
         .cli = cli,
@@ -144,8 +178,32 @@ static int generate(struct cli *cli, const struct cli_args *args, struct det_spe
 
     det_assert(kind < KINDS);
     if (code == CLI_OK)
-        code = kinds[kind].generate(&gen, spec);
+        code = flow ? generate_flow(&gen, flow) : kinds[kind].generate(&gen, spec);
     gen_close(&gen);
+    return code;
+}
+
+static int run_for_flow(struct cli *cli, const struct cli_args *args)
+{
+    const char *path = args->operands[1];
+    struct det_flow_spec *spec = NULL;
+    int code;
+
+    if (kinds[find_kind(args->operands[0])].generate != generate_c) {
+        cli_report_error(cli, "%s is a flow, for which only C is generated", path);
+        return CLI_USAGE;
+    }
+    code = cli_flow_spec_load(cli, path, &spec);
+    if (code != CLI_OK)
+        return code;
+    if (det_flow_spec_flow(spec)) {
+        code = generate(cli, args, NULL, spec);
+    } else {
+        cli_report_broken(cli, path, det_flow_spec_diagnostics(spec));
+        cli_report_error(cli, "%s is not a valid flow; run 'detent check'", path);
+        code = CLI_USAGE;
+    }
+    det_flow_spec_close(spec);
     return code;
 }
 
@@ -162,10 +220,12 @@ static int run_command(struct cli *cli, const struct cli_args *args)
             cli_choice_hint(WORDS, what, hint));
         return CLI_USAGE;
     }
+    if (cli_has_suffix(args->operands[1], CLI_FLOW_SUFFIX))
+        return run_for_flow(cli, args);
     code = cli_machine_load(cli, args->operands[1], &spec);
     if (code != CLI_OK)
         return code;
-    code = generate(cli, args, spec);
+    code = generate(cli, args, spec, NULL);
     det_spec_close(spec);
     return code;
 }
@@ -182,7 +242,9 @@ const struct cli_command cli_command_gen = {
              "'gen json' prints the definition as data, with lists and overrides resolved; with\n"
              "--output it writes NAME.json. 'gen promela' prints the table as a step for the\n"
              "model checker Spin, or writes NAME.pml; the model that includes it defines guards\n"
-             "and actions.",
+             "and actions.\n"
+             "\n"
+             "For a .flow file, 'gen c' writes the functions of the stages without a connector.",
     .operand = { .form = "c|json|promela FILE",
                  .least = 2,
                  .most = 2,
