@@ -22,14 +22,22 @@
 
 /* ---- stages and edges */
 
+/* Connectors of several kinds may have one name. Returns one of another kind if there is no
+ * other. */
 static const struct det_connector *find_connector(
-    const struct det_pipeline *pipeline, const char *name)
+    const struct det_pipeline *pipeline, const struct det_stage *spec)
 {
     const struct det_connector *const *connector = pipeline->options.connectors;
+    const struct det_connector *found = NULL;
 
-    while (connector && *connector && strcmp((*connector)->name, name) != 0)
-        connector++;
-    return connector ? *connector : NULL;
+    for (; connector && *connector; connector++) {
+        if (strcmp((*connector)->name, spec->use) != 0)
+            continue;
+        found = *connector;
+        if (found->kinds & 1u << spec->kind)
+            break;
+    }
+    return found;
 }
 
 static int set_functions(struct det_flow_stage *stage, struct det_error *reterr)
@@ -47,7 +55,7 @@ static int set_functions(struct det_flow_stage *stage, struct det_error *reterr)
         stage->functions = *spec->functions;
         return 0;
     }
-    connector = find_connector(stage->pipeline, spec->use);
+    connector = find_connector(stage->pipeline, spec);
     if (!connector)
         return det_error_set(
             reterr, DET_ERR_NOT_FOUND, "stage %s uses the connector %s, which there is not",
