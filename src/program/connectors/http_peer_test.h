@@ -21,8 +21,8 @@ struct http_peer {
     int listener;
     uint16_t port;
     pthread_t thread;
-    /* Head of each answer, "503 x\r\nRetry-After: 1"; after the last one "200 OK". "": none, and
-     * `on_silence` is set. */
+    /* Head of each answer, "503 x\r\nRetry-After: 1", or after a '|' its body; after the last one
+     * "200 OK". "": none, and `on_silence` is set. */
     const char *const *script;
     atomic_bool *on_silence;
     atomic_uint count; /* requests */
@@ -72,10 +72,13 @@ static inline void http_peer_answer(struct http_peer *server, int peer)
     while (http_peer_read(peer, text)) {
         const char *next = http_peer_next(server);
         unsigned count = atomic_load(&server->count);
-        char head[400];
+        const char *bar = strchr(next, '|'), *body = bar ? bar + 1 : "all is well";
+        char head[2000];
 
-        if (count < HTTP_PEER_REQUESTS)
+        if (count < HTTP_PEER_REQUESTS) {
+            free(server->requests[count]);
             server->requests[count] = strdup(text);
+        }
         atomic_fetch_add(&server->count, 1);
         if (!*next) {
             atomic_store(server->on_silence, true);
@@ -83,7 +86,8 @@ static inline void http_peer_answer(struct http_peer *server, int peer)
             break;
         }
         (void)snprintf(
-            head, sizeof head, "HTTP/1.1 %s\r\nContent-Length: 11\r\n\r\nall is well", next);
+            head, sizeof head, "HTTP/1.1 %.*s\r\nContent-Length: %zu\r\n\r\n%s",
+            (int)strcspn(next, "|"), next, strlen(body), body);
         (void)send(peer, head, strlen(head), MSG_NOSIGNAL);
     }
     free(text);

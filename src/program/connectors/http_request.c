@@ -6,8 +6,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-#include "base/escape.h"
 #include "base/text.h"
 #include "os/os.h"
 
@@ -15,6 +16,7 @@
 #define PAUSE_MAX (10 * DET_SECOND)
 /* Bytes of an answer that are read, and that are shown. */
 #define ANSWER_MAX   65536
+#define ANSWER_LARGE 16777216
 #define ANSWER_SHOWN 100
 
 static bool is_cancelled(void *user)
@@ -24,10 +26,27 @@ static bool is_cancelled(void *user)
     return det_stage_is_cancelled(sender->call);
 }
 
-int http_sender_open(struct http_sender *sender, struct det_stage_call *call)
+/* Nothing is sent to a server of another user that has taken the place of the socket. */
+static int check_peer(void *user, int descriptor, struct det_error *reterr)
+{
+    struct ucred peer = { 0 };
+    socklen_t size = sizeof peer;
+
+    (void)user;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+        (peer.uid == geteuid() || peer.uid == 0))
+        return 0;
+    return det_error_set(
+        reterr, DET_ERR_REFUSED, "the socket is served by another user; nothing was sent");
+}
+
+int http_sender_open(
+    struct http_sender *sender, struct det_stage_call *call, const char *socket_path)
 {
     struct http_client_options options = { .allocator = call->allocator,
                                            .world = call->world,
+                                           .socket_path = socket_path,
+                                           .check = socket_path ? check_peer : NULL,
                                            .is_cancelled = is_cancelled,
                                            .user = sender };
 
@@ -87,14 +106,16 @@ static enum http_outcome send_once(
     bool *ret_retries)
 {
     struct http_call call = *wanted;
-    struct det_buffer body;
+    struct det_buffer own;
+    struct det_buffer *body = sender->answer ? sender->answer : &own;
     enum http_outcome outcome;
     int r;
 
     *result = (struct http_result){ 0 };
-    det_buffer_init(&body, sender->call->allocator);
-    call.body = &body;
-    call.body_max = ANSWER_MAX;
+    det_buffer_init(&own, sender->call->allocator);
+    det_buffer_clear(body);
+    call.body = body;
+    call.body_max = sender->answer ? ANSWER_LARGE : ANSWER_MAX;
     r = http_client_call(sender->client, &call, result);
     sender->status = result->status;
     *ret_retries = false;
@@ -102,8 +123,8 @@ static enum http_outcome send_once(
                   ? HTTP_CANCELLED
                   : http_outcome_of(r < 0 && r != DET_ERR_LIMIT ? 0 : result->status, ret_retries);
     if (outcome != HTTP_DONE)
-        explain(sender, r, result, &body);
-    det_buffer_deinit(&body);
+        explain(sender, r, result, body);
+    det_buffer_deinit(&own);
     return outcome;
 }
 

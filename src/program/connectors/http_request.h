@@ -22,11 +22,14 @@ struct http_sender {
     struct det_stage_call *call; /* of the function that runs now */
     struct http_client *client;
     det_time retry_for;
-    unsigned status; /* of the last answer; 0: none */
-    char text[320];  /* of the last failure: neither path nor header nor body */
+    struct det_buffer *answer; /* gets the body of a good answer; NULL: it is dropped */
+    unsigned status;           /* of the last answer; 0: none */
+    char text[320];            /* of the last failure: neither path nor header nor body */
 };
 
-DET_MUST_CHECK int http_sender_open(struct http_sender *sender, struct det_stage_call *call);
+/* `socket_path`: of a unix socket whose server must be of this user or root; NULL: none. */
+DET_MUST_CHECK int http_sender_open(
+    struct http_sender *sender, struct det_stage_call *call, const char *socket_path);
 void http_sender_close(struct http_sender *sender);
 /* `wanted` has all but the parts that belong to the answer. The first bytes of a body that refuses
  * are kept in the text. */

@@ -11,11 +11,11 @@
 #include "base/text.h"
 #include "connectors/connectors.h"
 #include "connectors/http_request.h"
+#include "connectors/row_json.h"
 #include "connectors/row_key.h"
 #include "connectors/row_template.h"
 #include "connectors/settings.h"
 #include "os/os.h"
-#include "json/writer.h"
 
 #define REC_SPEC "connectors/http_sink.rec"
 #include <detent/rec/declare.h>
@@ -262,7 +262,7 @@ static int http_open(struct det_stage_call *call)
         r = settings_refuse(call, &error);
     if (r == 0) {
         sink->rows = DET_NEW_ARRAY(call->allocator, sink->row_max, struct det_row_info);
-        r = sink->rows ? http_sender_open(&sink->sender, call) : DET_ERR_NO_MEMORY;
+        r = sink->rows ? http_sender_open(&sink->sender, call, NULL) : DET_ERR_NO_MEMORY;
     }
     if (r < 0)
         free_sink(sink, call->allocator);
@@ -277,32 +277,13 @@ static void http_close(struct det_stage_call *call)
     call->self = NULL;
 }
 
-/* The object of a row, with its key as the last member if wanted. */
-static void add_object(struct http_sink *sink, const struct det_stage_call *call, const void *in)
-{
-    struct det_buffer *body = &sink->body;
-    char key[ROW_KEY_MAX];
-
-    columns_write_json(&sink->columns, in, body);
-    if (!*sink->settings.key_field || det_buffer_status(body) < 0)
-        return;
-    det_assert(body->data[body->size - 1] == '}');
-    buffer_cut(body, body->size - 1);
-    if (body->data[body->size - 1] != '{')
-        det_buffer_append_char(body, ',');
-    det_json_quote(body, det_view_text(sink->settings.key_field));
-    det_buffer_append_char(body, ':');
-    det_json_quote(body, det_view_text(row_key(call, call->row.position, key)));
-    det_buffer_append_char(body, '}');
-}
-
 static void add_row(struct http_sink *sink, const struct det_stage_call *call, const void *in)
 {
     bool is_array = sink->row_max > 1 && !sink->is_jsonl;
 
     if (is_array)
         det_buffer_append_char(&sink->body, sink->row_count ? ',' : '[');
-    add_object(sink, call, in);
+    row_json(call, &sink->columns, sink->settings.key_field, in, &sink->body);
     if (sink->is_jsonl)
         det_buffer_append_char(&sink->body, '\n');
     sink->rows[sink->row_count++] = call->row;

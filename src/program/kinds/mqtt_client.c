@@ -5,6 +5,7 @@
 #include "kinds/mqtt_client.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <mosquitto.h>
 #include <poll.h>
 #include <pthread.h>
@@ -321,6 +322,14 @@ void mqtt_client_publish(struct mqtt_client *client, const char *text)
             client, mosquitto_publish(
                         client->mosquitto, NULL, client->desired.status_topic, (int)strlen(text),
                         text, 1, true));
+}
+
+void mqtt_client_send(
+    struct mqtt_client *client, const char *topic, const void *data, size_t size, bool is_retained)
+{
+    det_assert(client->is_connected && size <= INT_MAX);
+    check_code(
+        client, mosquitto_publish(client->mosquitto, NULL, topic, (int)size, data, 1, is_retained));
 }
 
 void mqtt_client_disconnect(struct mqtt_client *client)

@@ -59,6 +59,9 @@ bool mqtt_client_has_topics(
 bool mqtt_client_is_for(const struct mqtt_client *client, const struct mqtt_link_desired *desired);
 /* Publishes a retained message on the status topic, if there is one. */
 void mqtt_client_publish(struct mqtt_client *client, const char *text);
+/* Sends a message with QoS 1; `asked` counts it until the broker has acknowledged it. */
+void mqtt_client_send(
+    struct mqtt_client *client, const char *topic, const void *data, size_t size, bool is_retained);
 /* Disconnects cleanly: the broker does not publish the last will. */
 void mqtt_client_disconnect(struct mqtt_client *client);
 
