@@ -9,8 +9,8 @@
 
 #include "connectors/columns.h"
 
-/* Appends the object of the row in hand. `key_field`: the name of the member with its key; "":
- *none. /
+/* Appends the object of the row in hand. `key_field` is the name of the member with its key; "":
+ * none. */
 void row_json(
     const struct det_stage_call *call, const struct columns *columns, const char *key_field,
     const void *in, struct det_buffer *buffer);
