@@ -624,7 +624,7 @@ def test_c_of_a_flow_compiles_and_grows():
 
 
 def test_new_writes_a_flow():
-    detent("new", "orders", "--from", "flow", err="Next: cd orders && detent check .")
+    detent("new", "orders", "--from", "flow", err="Next: cd orders && detent flow run orders.flow")
     detent("check", "orders", err="2 definitions checked: ok")
     detent("fmt", "--check", "orders")
     detent("new", "while", "--from", "flow", code=2, err="cannot be the name of a flow")
@@ -1198,7 +1198,8 @@ def test_a_new_c_program_compiles():
 
 
 def test_comments_of_a_new_readme_are_aligned():
-    for name, extra in (("job", []), ("a_much_longer_name", ["--c"]), ("order", [])):
+    for name, extra in (("job", []), ("a_much_longer_name", ["--c"]), ("order", []),
+                        ("copies", ["--from", "flow"])):
         detent("new", name, *extra)
         text = Path(name, "README.md").read_text()
         blocks = [block.strip().splitlines() for block in text.split("```")[1::2]]

@@ -18,9 +18,11 @@ static const char flow_text[] =
     "\n"
     "/* Stages with a connector: 'detent check' explains wrong settings. */\n"
     "SOURCE(read_orders, order_row, USE(csv, \"{path: orders.csv}\"))\n"
+    "TRANSFORM(large, order_row, order_row, USE(filter, \"{where: cents > 1000}\"))\n"
     "SINK(write_orders, order_row, USE(jsonl, \"{path: orders.jsonl}\"))\n"
     "\n"
-    "EDGE(read_orders, write_orders)\n";
+    "EDGE(read_orders, large)\n"
+    "EDGE(large,       write_orders)\n";
 
 static const char project_text[] = "# What 'detent up' serves: @n@.flow.\n"
                                    "version: 1\n"
@@ -38,12 +40,13 @@ static const char readme_text[] =
     "\n"
     "- `@n@.flow`: the flow, one fact a row (`detent help rows`)\n"
     "- `detent.yaml`: what `detent up` serves\n"
-    "- `orders.csv`: input; the output is `orders.jsonl`\n"
+    "- `orders.csv`: input; `orders.jsonl` gets the orders of more than 1000 cents\n"
     "\n"
     "```\n"
-    "detent check .           # errors and warnings\n"
-    "detent diagram @n@.flow  # a Mermaid flowchart; --format svg -o @n@.svg\n"
-    "detent fmt -w @n@.flow   # its layout\n"
+    "detent flow run @n@.flow  # runs it to its end; an interrupted run is resumed\n"
+    "detent check .       @_@  # errors and warnings\n"
+    "detent diagram @n@.flow   # a Mermaid flowchart; --format svg -o @n@.svg\n"
+    "detent fmt -w @n@.flow    # its layout\n"
     "```\n";
 
 const struct cli_new_file cli_new_flow[] = {

@@ -209,11 +209,19 @@ static int check_spec(struct cli *cli, const struct plan *plan)
     return code;
 }
 
+static void print_next(struct cli *cli, const struct plan *plan)
+{
+    const char *name = plan->name;
+
+    if (plan->is_flow)
+        cli_print_error(cli, "Next: cd %s && detent flow run %s" CLI_FLOW_SUFFIX "\n", name, name);
+    else
+        cli_print_error(
+            cli, "Next: cd %s && %s\n", name, plan->with_c ? "make run test" : "detent up");
+}
+
 static int write_files(struct cli *cli, const struct plan *plan)
 {
-    const char *next = plan->with_c    ? "make run test"
-                       : plan->is_flow ? "detent check ."
-                                       : "detent up";
     int code = CLI_OK;
 
     if (mkdir(plan->name, 0777) < 0 && errno != EEXIST) {
@@ -226,7 +234,7 @@ static int write_files(struct cli *cli, const struct plan *plan)
             code = write_file(cli, plan->name, file);
     }
     if (code == CLI_OK && !cli->is_json)
-        cli_print_error(cli, "Next: cd %s && %s\n", plan->name, next);
+        print_next(cli, plan);
     return code;
 }
 
@@ -280,7 +288,7 @@ const struct cli_command cli_command_new = {
     .about = "Creates a folder NAME with NAME.fsm, NAME.test.yaml, README.md, and a detent.yaml\n"
              "with which 'detent up' serves the machine; start with the README. The template is\n"
              "an order that is paid by card for 'detent new order', and a job that may fail for\n"
-             "every other name; --from selects one, or a flow: NAME.flow, which copies rows of a\n"
+             "every other name; --from selects one, or a flow: NAME.flow, which filters rows of a\n"
              "CSV file, with a detent.yaml and input. With --c it writes, instead of detent.yaml,\n"
              "a C program around a job, its test in virtual time, and a Makefile that uses\n"
              "pkg-config ('make run', 'make test'). Existing files are never overwritten. The\n"
