@@ -623,10 +623,13 @@ def test_c_of_a_flow_compiles_and_grows():
     detent("gen", "c", "copy.flow", code=4, err="is not the file of a flow")
 
 
-def test_new_writes_a_flow():
+def test_new_writes_a_flow_that_runs():
     detent("new", "orders", "--from", "flow", err="Next: cd orders && detent flow run orders.flow")
     detent("check", "orders", err="2 definitions checked: ok")
     detent("fmt", "--check", "orders")
+    detent("flow", "run", "orders/orders.flow")
+    rows = [json.loads(line) for line in Path("orders/orders.jsonl").read_text().splitlines()]
+    equal([row["id"] for row in rows], ["o-1", "o-3"])
     detent("new", "while", "--from", "flow", code=2, err="cannot be the name of a flow")
     detent("new", "x", "--from", "flow", "--c", code=2, err="--c needs --from job")
 
