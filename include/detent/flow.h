@@ -200,7 +200,8 @@ DET_API uint64_t det_flow_fingerprint(const struct det_flow *flow);
 
 /* ---- calls of a stage's functions */
 
-/* About the row in hand: the input; for a source nothing. */
+/* About the row in hand: the input. For a source all is zero but `sequence`: that of the last row
+ * that it had emitted before this call, so the n-th row that it emits gets `sequence` + n. */
 struct det_row_info {
     uint64_t position;    /* in the journal of the run; unique in the run */
     uint64_t sequence;    /* in the stream of its stage */

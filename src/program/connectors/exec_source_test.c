@@ -6,11 +6,11 @@
 
 #include "connectors/harness_test.h"
 
-static const struct det_stage stage = { .out = { .get = line_row_record } };
+static const struct det_stage stage = { .out = { .get = text_row_record } };
 
 static const char *text_of(const struct harness *harness, size_t index)
 {
-    return ((const struct line_row *)harness_row(harness, index))->text;
+    return ((const struct text_row *)harness_row(harness, index))->text;
 }
 
 static void each_line_of_the_output_is_a_row(void **state)

@@ -4,7 +4,7 @@
 /* harness_test.h - runs the functions of one connector, without a pipeline.
  *
  *     struct harness harness;
- *     harness_open(&harness, &lines_source, (struct det_stage){ .out = { .get = line_row_record }
+ *     harness_open(&harness, &lines_source, (struct det_stage){ .out = { .get = text_row_record }
  * },
  *                  "{path: in.txt}");
  *     harness_run(&harness);                       until the source has ended, or is idle
@@ -232,6 +232,8 @@ static inline void harness_open(
 
 static inline int harness_next(struct harness *harness)
 {
+    /* As in a pipeline: what the source has emitted before. */
+    harness->call.row.sequence = harness->row_count;
     return harness->connector->functions.next(&harness->call, harness->cursor);
 }
 

@@ -110,6 +110,7 @@ static int fill_settings(
         r = settings_path(settings, "ca_file", value->ca_file, folder, pull->ca_file, reterr);
     if (r == 0)
         r = line_row_init(&pull->line_row, settings, format, value->field, pull->allocator, reterr);
+    pull->line_row.unit = "row";
     pull->line_row.flags = (value->strict ? 0u : (unsigned)DET_TEXT_EXTRA) |
                            (value->partial ? (unsigned)DET_TEXT_PARTIAL : 0u);
     return r;
@@ -446,7 +447,7 @@ static int http_pull_next(struct det_stage_call *call, void *cursor_memory)
         if (!http_pull_page_next(&pull->page, &row))
             return end_page(call, pull, cursor);
         cursor->rows = pull->page.number;
-        r = line_row_emit(call, &pull->line_row, row, "the body, row", pull->page.number);
+        r = line_row_emit(call, &pull->line_row, row, "the body", pull->page.number);
         if (r < 0)
             return r;
     }

@@ -70,14 +70,15 @@ void line_row_deinit(struct line_row *line_row)
 }
 
 static int reject_line(
-    struct det_stage_call *call, const char *name, uint64_t number, const char *reason)
+    struct det_stage_call *call, const struct line_row *line_row, const char *name, uint64_t number,
+    const char *reason)
 {
     if (number == 0)
         (void)det_stage_reject(call, DET_REJECT_DESERIALIZATION, "%.160s: %s", name, reason);
     else
         (void)det_stage_reject(
-            call, DET_REJECT_DESERIALIZATION, "%.160s, line %llu: %s", name,
-            (unsigned long long)number, reason);
+            call, DET_REJECT_DESERIALIZATION, "%.160s, %s %llu: %s", name,
+            line_row->unit ? line_row->unit : "line", (unsigned long long)number, reason);
     return 0;
 }
 
@@ -95,7 +96,7 @@ static int emit_text(
         return det_stage_emit(call, line_row->row);
     (void)snprintf(
         text, sizeof text, "the text of %zu byte%s %s", line.size, det_plural(line.size), reason);
-    return reject_line(call, name, number, text);
+    return reject_line(call, line_row, name, number, text);
 }
 
 int line_row_emit(
@@ -111,6 +112,6 @@ int line_row_emit(
     r = det_record_from_json(
         line_row->record, line.data, line.size, line_row->flags, line_row->row, &error);
     if (r < 0)
-        return reject_line(call, name, number, error.text);
+        return reject_line(call, line_row, name, number, error.text);
     return det_stage_emit(call, line_row->row);
 }

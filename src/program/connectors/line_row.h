@@ -19,6 +19,7 @@ struct line_row {
     const struct det_field *field; /* LINE_TEXT */
     unsigned flags;                /* LINE_JSON: enum det_text_flags */
     bool truncates;                /* LINE_TEXT: cuts what does not fit, between characters */
+    const char *unit;              /* in messages; NULL: "line" */
     void *row;
 };
 
@@ -28,7 +29,7 @@ DET_MUST_CHECK int line_row_init(
     const char *field, const struct det_allocator *allocator, struct det_error *reterr);
 void line_row_deinit(struct line_row *line_row);
 /* Emits the row of a line; one that does not fit is rejected, which is no error. Messages begin
- * with "<name>, line <number>: "; number 0: without it. */
+ * with "<name>, <unit> <number>: "; number 0: without it. */
 DET_MUST_CHECK int line_row_emit(
     struct det_stage_call *call, struct line_row *line_row, struct det_view line, const char *name,
     uint64_t number);

@@ -8,7 +8,7 @@
 #include "connectors/file_cursor.h"
 #include "connectors/harness_test.h"
 
-static const struct det_stage stage = { .out = { .get = line_row_record } };
+static const struct det_stage stage = { .out = { .get = text_row_record } };
 static char *folder;
 
 static int make_folder(void **state)
@@ -41,7 +41,7 @@ static void write_input(const char *name, const char *text)
 
 static const char *text_of(const struct harness *harness, size_t index)
 {
-    return ((const struct line_row *)harness_row(harness, index))->text;
+    return ((const struct text_row *)harness_row(harness, index))->text;
 }
 
 static void each_line_is_a_row(void **state)
@@ -230,7 +230,7 @@ static void wrong_settings_are_refused_with_a_remedy(void **state)
         "line 1, column 2: unknown field 'pth'; did you mean 'path'?");
     harness_refuses(&lines_source, stage, "[a]", "expected a map such as");
     harness_refuses(
-        &lines_source, stage, "{field: txt}", "line_row has no field 'txt'; did you mean 'text'?");
+        &lines_source, stage, "{field: txt}", "text_row has no field 'txt'; did you mean 'text'?");
     harness_refuses(&lines_source, two_texts, "{}", "field is missing: name the field of trade");
     harness_refuses(&lines_source, two_texts, "{field: id}", "'id' of trade is not a text");
 }

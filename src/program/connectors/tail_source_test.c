@@ -4,7 +4,7 @@
 /* tail_source_test.c - a file that grows, is rotated, truncated, removed, and continued later. */
 #include "connectors/harness_test.h"
 
-static const struct det_stage stage = { .out = { .get = line_row_record } };
+static const struct det_stage stage = { .out = { .get = text_row_record } };
 static char *folder;
 static char path[512], settings[600];
 
@@ -45,7 +45,7 @@ static void rotate(const char *suffix)
 
 static const char *text_of(const struct harness *harness, size_t index)
 {
-    return ((const struct line_row *)harness_row(harness, index))->text;
+    return ((const struct text_row *)harness_row(harness, index))->text;
 }
 
 static void wait_for(struct harness *harness, size_t rows, const char *last)
