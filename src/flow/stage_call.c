@@ -248,6 +248,8 @@ void det_flow_call_begin(
         call->base.row.event_time = slot->event_time;
     } else {
         call->base.row = (struct det_row_info){ 0 };
+        if (call->stage->spec->kind == DET_STAGE_SOURCE)
+            call->base.row.sequence = call->stage->ring.written + call->turn->outputs;
     }
 }
 
