@@ -121,6 +121,14 @@ static inline int keep_number(struct det_stage_call *call, void *cursor, const v
     return 0;
 }
 
+static inline int drop_number(struct det_stage_call *call, void *cursor, const void *in)
+{
+    (void)call;
+    (void)cursor;
+    (void)in;
+    return 0;
+}
+
 static inline int count_flush(struct det_stage_call *call, void *cursor)
 {
     (void)cursor;
