@@ -190,7 +190,7 @@ static void a_second_process_is_refused(void **state)
 
 static void the_log_of_a_long_run_is_released(void **state)
 {
-    struct bed *bed = bed_in_folder(400000);
+    struct bed *bed = new_bed(200000);
 
     (void)state;
     bed->stages[2].functions = &(const struct det_stage_functions){ .deliver = drop_number };
@@ -198,9 +198,7 @@ static void the_log_of_a_long_run_is_released(void **state)
     open_bed(bed);
     assert_int_equal(det_pipeline_wait(bed->pipeline, DET_NEVER, &bed->end), 0);
     assert_int_equal(bed->end.outcome, DET_PIPELINE_COMPLETED);
-    assert_true(
-        det_journal_counts(det_pipeline_journal(bed->pipeline)).segment_bytes <
-        det_journal_counts(det_pipeline_journal(bed->pipeline)).bytes);
+    assert_true(det_journal_begin(det_pipeline_journal(bed->pipeline)) > 100000);
     close_bed(bed);
     free(bed);
 }
