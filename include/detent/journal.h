@@ -88,7 +88,7 @@ struct det_journal_row {
     /* ---- set by readers */
     uint64_t position;
     uint64_t sequence; /* in its stream, from 1 */
-    det_time at;       /* wall time of the append */
+    det_time at;       /* wall time of the append, up to 10 ms early */
     bool is_group_end; /* last row of its group */
 };
 

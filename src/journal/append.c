@@ -94,18 +94,20 @@ static int append_immediately(
     struct det_journal *journal, const struct group *group, struct det_error *reterr)
 {
     uint64_t last = group->first + group->count - 1;
+    bool begins;
     void *target;
 
-    target = journal->log->ops->reserve(journal->log, group->first, group->size);
+    target = journal->log->ops->reserve(journal->log, group->first, group->size, &begins);
     if (!target)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for rows of a journal");
-    encode_group(journal, group, det_world_now(journal->world, DET_CLOCK_WALL), target);
+    encode_group(journal, group, det_journal_now(journal), target);
     count_group(journal, group);
     journal->log->ops->publish(journal->log, last, group->size);
     journal->written = last;
     atomic_store_explicit(&journal->end, last, memory_order_release);
     atomic_store_explicit(&journal->acknowledged, last, memory_order_release);
-    det_journal_drop_now(journal);
+    if (begins)
+        det_journal_drop_now(journal);
     det_journal_write_soon(journal);
     return 0;
 }
@@ -127,7 +129,7 @@ static int append_buffered(
         return det_error_set(reterr, r, "out of memory for a buffer of a journal");
     if (r < 0)
         return r;
-    at = det_world_now(journal->world, DET_CLOCK_WALL);
+    at = det_journal_now(journal);
     encode_group(journal, group, at, target);
     det_frame_seal(target, group->size, journal->seed);
     count_group(journal, group);

@@ -76,11 +76,14 @@ struct det_journal {
     bool has_refused;      /* an offer found no room: watchers hear of room */
     unsigned waiters;      /* callers that wait for an acknowledgement */
     unsigned tail_waiters; /* callers that wait for an append */
+    unsigned room_waiters; /* callers that wait for room */
+    unsigned sleepers;     /* callers that wait for `changed` */
     uint64_t written, released;
     uint64_t synced; /* without durability DISK: the last position that is on the disk */
     uint32_t seed;
     uint64_t skew;
     _Atomic uint64_t begin, acknowledged, end;
+    det_time wall, tick; /* of two clocks at the same time */
     int failure;
     struct det_error failure_error;
     struct det_list watches;
@@ -160,8 +163,12 @@ void det_journal_set_released(struct det_journal *journal, uint64_t position);
 void det_journal_drop_now(struct det_journal *journal);
 /* Wakes waiters and posts to watchers. Under the lock. */
 void det_journal_notify(struct det_journal *journal);
-/* Writes a batch, or waits for whoever writes one. Enters and leaves with the lock. */
+/* Waits for a thread to write a batch. Enters and leaves with the lock. */
 DET_MUST_CHECK int det_journal_make_room(struct det_journal *journal);
+/* Waits for `changed`. Enters and leaves with the lock. */
+DET_MUST_CHECK int det_journal_sleep(struct det_journal *journal, det_time deadline);
+/* The wall time of an append, up to 10 ms early: the clock is not read for each. */
+det_time det_journal_now(struct det_journal *journal);
 /* Writes all frames; returns when there is no writer and no frame, or the journal has failed. */
 void det_journal_drain(struct det_journal *journal);
 

@@ -91,12 +91,14 @@ static bool add_chunk(struct memory_log *log, uint64_t first, size_t size)
 }
 
 /* Under the lock of the journal. */
-static void *reserve_memory(struct det_journal_log *base, uint64_t first, size_t size)
+static void *reserve_memory(
+    struct det_journal_log *base, uint64_t first, size_t size, bool *ret_begins)
 {
     struct memory_log *log = (struct memory_log *)base;
     struct chunk *chunk = log->newest;
 
-    if (!chunk || chunk->capacity - atomic_load(&chunk->used) < size) {
+    *ret_begins = !chunk || chunk->capacity - atomic_load(&chunk->used) < size;
+    if (*ret_begins) {
         if (!add_chunk(log, first, size))
             return NULL;
         chunk = log->newest;

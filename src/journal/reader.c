@@ -350,7 +350,7 @@ static int wait_appended(struct det_journal_reader *reader, det_time deadline)
         if (r == 0 && !reader->options.unacknowledged && det_journal_write_batch(journal))
             continue;
         if (r == 0)
-            r = det_condition_wait(journal->world, journal->changed, journal->mutex, deadline);
+            r = det_journal_sleep(journal, deadline);
     }
     --*count;
     r = is_ready(reader) ? 0 : r;

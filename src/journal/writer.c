@@ -16,6 +16,8 @@
 
 /* Bytes that a thread writes at once, although nobody waits for them. */
 #define URGENT_SIZE 65536u
+/* Batches of a journal before another one has its turn. */
+#define BATCHES_MAX 16u
 
 int det_journal_failure_locked(const struct det_journal *journal, struct det_error *reterr)
 {
@@ -24,9 +26,33 @@ int det_journal_failure_locked(const struct det_journal *journal, struct det_err
     return journal->failure;
 }
 
+int det_journal_sleep(struct det_journal *journal, det_time deadline)
+{
+    int r;
+
+    journal->sleepers++;
+    r = det_condition_wait(journal->world, journal->changed, journal->mutex, deadline);
+    journal->sleepers--;
+    return r;
+}
+
+/* The wall clock is read when the coarse one, which is faster, has moved. */
+det_time det_journal_now(struct det_journal *journal)
+{
+    det_time tick = det_world_now(journal->world, DET_CLOCK_TICK), wall;
+
+    if (tick != journal->tick) {
+        journal->tick = tick;
+        wall = det_world_now(journal->world, DET_CLOCK_WALL);
+        journal->wall = wall;
+    }
+    return journal->wall;
+}
+
 void det_journal_notify(struct det_journal *journal)
 {
-    det_condition_broadcast(journal->world, journal->changed);
+    if (journal->sleepers > 0)
+        det_condition_broadcast(journal->world, journal->changed);
     DET_LIST_EACH(node, &journal->watches)
     {
         struct det_journal_watch *watch = DET_CONTAINER(node, struct det_journal_watch, node);
@@ -149,7 +175,7 @@ bool det_journal_write_batch(struct det_journal *journal)
     add_table(journal, &batch, &table, &table_size);
     journal->skew = (buffer->start + batch.size) % 4096;
     journal->active ^= 1;
-    if (journal->has_refused || journal->waiters > 0)
+    if (journal->has_refused || journal->room_waiters > 0)
         det_journal_notify(journal);
     journal->has_refused = false;
     det_journal_unlock(journal);
@@ -177,6 +203,7 @@ static bool is_urgent(const struct det_journal *journal)
     const struct det_journal_buffer *buffer = &journal->buffers[journal->active];
 
     return !det_list_is_empty(&journal->watches) || journal->waiters > 0 || journal->must_drop ||
+           journal->has_refused || journal->room_waiters > 0 ||
            buffer->used - buffer->start >= URGENT_SIZE;
 }
 
@@ -184,12 +211,12 @@ void det_journal_write_soon(struct det_journal *journal)
 {
     bool at_once;
 
-    if (journal->tail_waiters > 0)
-        det_condition_broadcast(journal->world, journal->changed);
     if (det_journal_is_immediate(journal)) {
         det_journal_notify(journal);
         return;
     }
+    if (journal->tail_waiters > 0)
+        det_condition_broadcast(journal->world, journal->changed);
     if (journal->is_writing)
         return; /* the writer looks again */
     at_once = is_urgent(journal);
@@ -202,12 +229,15 @@ void det_journal_write_soon(struct det_journal *journal)
 
 bool det_journal_serve(struct det_journal *journal)
 {
+    unsigned batches = 0;
     bool again = false;
 
     det_journal_lock(journal);
     journal->is_scheduled = journal->is_urgent = false;
-    if (!det_journal_write_batch(journal))
-        drop_released(journal);
+    /* The next batch at once, before a waiter wakes and takes it. */
+    while (det_journal_write_batch(journal) && is_urgent(journal) && ++batches < BATCHES_MAX)
+        ;
+    drop_released(journal);
     if (det_journal_buffers_has_frames(journal) && journal->failure == 0 && !journal->is_writing) {
         again = is_urgent(journal);
         if (again)
@@ -229,11 +259,6 @@ static bool lead_batch(struct det_journal *journal)
     return true;
 }
 
-static int wait_change(struct det_journal *journal, det_time deadline)
-{
-    return det_condition_wait(journal->world, journal->changed, journal->mutex, deadline);
-}
-
 static int wait_acknowledged(struct det_journal *journal, uint64_t position, det_time deadline)
 {
     int r = 0;
@@ -246,7 +271,7 @@ static int wait_acknowledged(struct det_journal *journal, uint64_t position, det
         if (position > atomic_load(&journal->end))
             return DET_ERR_RANGE;
         if (journal->options.is_read_only || !lead_batch(journal))
-            r = wait_change(journal, deadline);
+            r = det_journal_sleep(journal, deadline);
     }
     return 0;
 }
@@ -267,7 +292,13 @@ int det_journal_wait(struct det_journal *journal, uint64_t position, det_time de
 
 int det_journal_make_room(struct det_journal *journal)
 {
-    return lead_batch(journal) ? 0 : wait_change(journal, DET_NEVER);
+    int r;
+
+    journal->room_waiters++;
+    det_journal_write_soon(journal);
+    r = det_journal_sleep(journal, DET_NEVER);
+    journal->room_waiters--;
+    return r;
 }
 
 void det_journal_drain(struct det_journal *journal)
@@ -275,7 +306,7 @@ void det_journal_drain(struct det_journal *journal)
     det_journal_lock(journal);
     while (journal->is_writing ||
            (det_journal_buffers_has_frames(journal) && journal->failure == 0)) {
-        if (!det_journal_write_batch(journal) && wait_change(journal, DET_NEVER) < 0)
+        if (!det_journal_write_batch(journal) && det_journal_sleep(journal, DET_NEVER) < 0)
             break;
     }
     det_journal_unlock(journal);

@@ -85,6 +85,11 @@ int det_file_replace(struct det_world *world, const char *path, const void *data
     return det_folder_sync(world, folder);
 }
 
+int det_file_rename(struct det_world *world, const char *from, const char *to)
+{
+    return det_world_or_real(world)->ops->file_rename(world, from, to);
+}
+
 /* A file that shrinks during the read is BUSY: another process writes it. */
 static int load_opened(
     struct det_world *world, const struct det_allocator *allocator, struct det_file *file,

@@ -169,10 +169,13 @@ static inline int64_t det_self_number(struct det_world *world)
  * "/b", "." for "b". Returns DET_ERR_INVALID if the path is empty or too long. */
 DET_MUST_CHECK int det_file_folder(const char *path, char *target);
 /* Writes a whole file atomically: after a crash either the old or the new content is complete.
- * Writes <path>.tmp, syncs it, renames it, syncs the folder. The only place in the tree that
- * renames. After an error either content may be present. One writer per path at a time. */
+ * Writes <path>.tmp, syncs it, renames it, syncs the folder. After an error either content may be
+ * present. One writer per path at a time. */
 DET_MUST_CHECK int det_file_replace(
     struct det_world *world, const char *path, const void *data, size_t size);
+/* Renames a file to a name that is free, or whose file is replaced; det_folder_sync() makes it
+ * durable. */
+DET_MUST_CHECK int det_file_rename(struct det_world *world, const char *from, const char *to);
 /* Loads a whole file into memory of `allocator` (size + 1 bytes, the last one 0). Returns
  * DET_ERR_LIMIT if it is larger than `limit`. Free it with det_free(allocator, data, size + 1). */
 DET_MUST_CHECK int det_file_load(

@@ -73,9 +73,9 @@ struct det_journal_log_ops {
     /* Called when nothing else is under way. Accepts NULL. */
     void (*close)(struct det_journal_log *log);
     /* Returns memory for a frame of this size, a multiple of 8; NULL without memory. The frame is
-     * visible to cursors after `publish`. One call of both at a time. NULL: the driver has `write`
-     * instead. */
-    void *(*reserve)(struct det_journal_log *log, uint64_t first, size_t size);
+     * visible to cursors after `publish`. `ret_begins`: a segment ended before this frame. One call
+     * of both at a time. NULL: the driver has `write` instead. */
+    void *(*reserve)(struct det_journal_log *log, uint64_t first, size_t size, bool *ret_begins);
     void (*publish)(struct det_journal_log *log, uint64_t last, size_t size);
     /* Writes frames after all others, and syncs them unless the durability is OS or MEMORY. Returns
      * an error if they may not have the durability; the journal is poisoned then. `ret_skew`: for

@@ -143,6 +143,20 @@ void det_log_cursor_close(struct det_journal_cursor *cursor)
     DET_DELETE(cursor->log->allocator, cursor);
 }
 
+/* True if the file may have become that of a newer segment. */
+static bool is_dropped(const struct det_journal_cursor *cursor)
+{
+    struct det_file_log *log = cursor->log;
+    uint64_t first;
+
+    det_mutex_lock(log->world, log->mutex);
+    if (log->options.is_read_only)
+        (void)det_log_follow_head(log, NULL);
+    first = log->first;
+    det_mutex_unlock(log->world, log->mutex);
+    return cursor->segment.number < first;
+}
+
 /* Goes on after a damaged place, if loss is accepted. */
 static int skip_damage(struct det_journal_cursor *cursor, struct det_error *reterr)
 {
@@ -151,6 +165,8 @@ static int skip_damage(struct det_journal_cursor *cursor, struct det_error *rete
     bool has_bytes;
     int r;
 
+    if (is_dropped(cursor))
+        return refuse_dropped(cursor, reterr);
     if (!cursor->log->options.accepts_loss)
         return refuse_place(cursor, reterr, "damaged; rows that were acknowledged are lost");
     r = det_scan_resync(&cursor->scan, cursor->next, &has_bytes);

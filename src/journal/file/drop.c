@@ -2,7 +2,8 @@
  * Copyright the detent authors */
 
 /* drop.c - removes the oldest segments: first they are taken from the head, then from the
- * folder. */
+ * folder. One file is kept as the spare, for the next segment: writing over its blocks is faster
+ * than writing new ones. */
 #include <string.h>
 
 #include "journal/file/file_log.h"
@@ -10,7 +11,8 @@
 
 #define LEFTOVERS_MAX 64
 
-/* The first segment that must be kept. Under the mutex. */
+/* The first segment that must be kept: at least one whose header is on the disk, since only that
+ * has the positions and the streams. Under the mutex. */
 static int find_kept(
     struct det_file_log *log, uint64_t released, det_time now, struct det_segment *ret)
 {
@@ -19,7 +21,7 @@ static int find_kept(
     int r;
 
     r = det_segment_find(log, log->first, ret, NULL);
-    while (r == 0 && ret->number < log->last) {
+    while (r == 0 && ret->number + log->folder_is_dirty < log->last) {
         r = det_segment_find(log, ret->number + 1, &after, NULL);
         if (r < 0)
             break;
@@ -35,12 +37,29 @@ static int find_kept(
     return r;
 }
 
-static void remove_segment(const struct det_file_log *log, uint64_t number)
+/* The first one becomes the spare, unless there is one. */
+static void remove_segment(struct det_file_log *log, uint64_t number)
 {
-    char path[DET_PATH_MAX];
+    char path[DET_PATH_MAX], spare[DET_PATH_MAX];
 
-    if (det_segment_path(log, number, path) == 0)
+    if (det_segment_path(log, number, path) < 0 || det_log_path(log, "spare", spare) < 0)
+        return;
+    if (!log->has_spare && det_file_rename(log->world, path, spare) == 0)
+        log->has_spare = true;
+    else
         (void)det_file_remove(log->world, path);
+}
+
+int det_log_take_spare(struct det_file_log *log, const char *path)
+{
+    char spare[DET_PATH_MAX];
+    int r;
+
+    if (!log->has_spare)
+        return DET_ERR_NOT_FOUND;
+    log->has_spare = false;
+    r = det_log_path(log, "spare", spare);
+    return r < 0 ? r : det_file_rename(log->world, spare, path);
 }
 
 /* Moves the known headers; under the mutex. */

@@ -97,6 +97,7 @@ struct det_file_log {
     uint64_t offset, allocated;
     uint64_t position; /* of the last row */
     struct det_journal_index index;
+    bool has_spare;       /* there may be a file "spare" */
     bool folder_is_dirty; /* the active segment's entry in the folder is not synced */
     bool has_failed;
     _Atomic uint64_t syncs;
@@ -219,12 +220,17 @@ DET_MUST_CHECK int det_log_secure(
 DET_MUST_CHECK int det_log_follow_open(
     struct det_file_log *log, const struct det_journal_stream_sink *sink,
     struct det_journal_found *found, struct det_error *reterr);
+/* Reads the head again: segments may have been dropped. Under the mutex. */
+int det_log_follow_head(struct det_file_log *log, struct det_error *reterr);
 int det_log_refresh(
     struct det_journal_log *base, const struct det_journal_stream_sink *sink, uint64_t *ret_end,
     struct det_error *reterr);
 
 /* drop.c */
 int det_log_drop(struct det_journal_log *base, uint64_t released, det_time now);
+/* Gives a dropped segment's file, with its old content, the name `path`. DET_ERR_NOT_FOUND: there
+ * is none. */
+DET_MUST_CHECK int det_log_take_spare(struct det_file_log *log, const char *path);
 /* Removes files before the first segment, which a crash has left. */
 void det_log_remove_leftovers(const struct det_file_log *log);
 

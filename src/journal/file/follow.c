@@ -105,7 +105,7 @@ static int follow_segment(struct det_file_log *log)
     return 1;
 }
 
-static int reload_head(struct det_file_log *log, struct det_error *reterr)
+int det_log_follow_head(struct det_file_log *log, struct det_error *reterr)
 {
     uint64_t before = log->head.first;
     int r;
@@ -141,7 +141,7 @@ static int follow_end(
         r = DET_ERR_CORRUPT;
     if (r < 0)
         return refuse_follow(log, r, log->offset, reterr);
-    return has_moved ? reload_head(log, reterr) : 0;
+    return has_moved ? det_log_follow_head(log, reterr) : 0;
 }
 
 int det_log_refresh(

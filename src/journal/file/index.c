@@ -103,12 +103,15 @@ static size_t load_index(const struct det_file_log *log, struct det_file *file, 
     return (size_t)size;
 }
 
-static bool index_is_valid(const struct det_file_log *log, const char *data, size_t size)
+/* An index before the base is that of an older segment in the same file. */
+static bool index_is_valid(
+    const struct det_file_log *log, const char *data, size_t size, uint64_t base)
 {
     struct det_frame frame;
 
     return det_frame_get_head(data, size, &frame) && frame.kind == DET_FRAME_INDEX &&
-           frame.size == size && frame.count == (size - DET_FRAME_HEAD) / 16 &&
+           frame.first > base && frame.size == size &&
+           frame.count == (size - DET_FRAME_HEAD) / 16 &&
            det_frame_head_is_valid(data, log->seed) &&
            det_frame_body_is_valid(data, size, log->seed);
 }
@@ -124,7 +127,7 @@ struct det_journal_index_entry det_journal_index_find_sealed(
     size = load_index(log, file, &data);
     if (size == 0)
         return found;
-    if (index_is_valid(log, data, size)) {
+    if (index_is_valid(log, data, size, segment->base)) {
         for (size_t at = DET_FRAME_HEAD; at < size; at += 16) {
             struct det_journal_index_entry entry = { det_get64(data + at),
                                                      det_get64(data + at + 8) };

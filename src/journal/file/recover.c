@@ -120,6 +120,18 @@ static int scan_rest(struct det_scan *scan, struct end *end)
     return r;
 }
 
+/* True if a frame of this position was begun; otherwise the bytes may be old ones of the file. */
+static bool is_begun(struct det_scan *scan, uint64_t next)
+{
+    struct det_frame frame;
+    const char *data = NULL;
+    int64_t size;
+
+    size = det_window_get(&scan->window, scan->offset, DET_FRAME_HEAD, scan->end, &data);
+    return size >= (int64_t)DET_FRAME_HEAD && det_frame_get_head(data, (size_t)size, &frame) &&
+           det_frame_head_is_valid(data, scan->seed) && frame.first == next;
+}
+
 /* Reads the rows of the active segment. DET_ERR_CORRUPT without a table of streams. */
 static int scan_rows(struct recovery *recovery, struct det_scan *scan, struct end *end)
 {
@@ -149,7 +161,7 @@ static int scan_rows(struct recovery *recovery, struct det_scan *scan, struct en
     if (r < 0)
         return r;
     end->offset = scan->offset;
-    end->torn = r == DET_SCAN_BAD;
+    end->torn = r == DET_SCAN_BAD && is_begun(scan, end->next);
     r = scan_rest(scan, end);
     if (r < 0)
         return r;
@@ -273,7 +285,7 @@ static int create_first(struct recovery *recovery)
     struct det_frame frame = {
         .kind = DET_FRAME_TABLE,
         .size = (uint32_t)(DET_FRAME_HEAD + det_frame_entry_size(entry.name_size)),
-        .first = 1,
+        .first = log->head.first_base,
         .at = det_world_now(log->world, DET_CLOCK_WALL),
         .count = 1,
     };
@@ -283,8 +295,9 @@ static int create_first(struct recovery *recovery)
     det_frame_put_head(table, &frame);
     det_frame_seal(table, frame.size, log->seed);
     log->last = log->first - 1;
-    log->position = log->offset = 0;
-    log->active = (struct det_segment){ 0 };
+    log->position = log->head.first_base - 1;
+    log->offset = 0;
+    log->active = (struct det_segment){ .before = log->head.first_before };
     r = det_segment_create(log, table, frame.size, frame.at);
     if (r == 0)
         r = det_file_sync(log->world, log->file);
@@ -578,5 +591,6 @@ int det_log_recover(
         r = store_mark(&recovery);
     if (r == 0)
         det_log_remove_leftovers(log);
+    log->has_spare = true; /* perhaps */
     return r;
 }

@@ -166,19 +166,30 @@ int det_segment_of(
     return det_segment_find(log, low, ret, reterr);
 }
 
-/* A failed attempt may have left a file with this number: it has no rows. */
-static int create_file(const struct det_file_log *log, uint64_t number, struct det_file **ret)
+/* A failed attempt may have left a file with this number: it has no rows. `ret_size`: of the old
+ * content, which frames of the new segment are written over. */
+static int create_file(
+    struct det_file_log *log, uint64_t number, struct det_file **ret, uint64_t *ret_size)
 {
     unsigned flags = DET_FILE_READ | DET_FILE_WRITE | DET_FILE_CREATE | DET_FILE_EXCLUSIVE;
     char path[DET_PATH_MAX];
+    int64_t size;
     int r;
 
+    *ret_size = 0;
+    r = det_segment_path(log, number, path);
+    if (r < 0)
+        return r;
+    if (det_log_take_spare(log, path) == 0 &&
+        det_segment_open(log, number, DET_FILE_READ | DET_FILE_WRITE, ret) == 0) {
+        size = det_file_size(log->world, *ret);
+        *ret_size = size > 0 ? (uint64_t)size : 0;
+        return 0;
+    }
     r = det_segment_open(log, number, flags, ret);
     if (r != DET_ERR_EXISTS)
         return r;
-    r = det_segment_path(log, number, path);
-    if (r == 0)
-        r = det_file_remove(log->world, path);
+    r = det_file_remove(log->world, path);
     return r < 0 ? r : det_segment_open(log, number, flags, ret);
 }
 
@@ -209,11 +220,12 @@ int det_segment_create(struct det_file_log *log, const void *table, size_t table
         .before = log->active.before + log->offset,
     };
     struct det_file *file;
+    uint64_t size;
     int r;
 
     r = reserve_header(log, segment.number);
     if (r == 0)
-        r = create_file(log, segment.number, &file);
+        r = create_file(log, segment.number, &file, &size);
     if (r < 0)
         return r;
     r = write_start(log, file, &segment, table, table_size);
@@ -226,7 +238,8 @@ int det_segment_create(struct det_file_log *log, const void *table, size_t table
         log->segments[log->last - log->first] = log->active;
     log->active = segment;
     log->last = segment.number;
-    log->offset = log->allocated = DET_SEGMENT_HEAD + table_size;
+    log->offset = DET_SEGMENT_HEAD + table_size;
+    log->allocated = size > log->offset ? size : log->offset;
     log->index.count = 0;
     log->index.span = 0;
     det_mutex_unlock(log->world, log->mutex);
