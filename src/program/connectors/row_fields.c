@@ -118,6 +118,11 @@ static void add_bytes(struct row_fields *fields, uint32_t from, uint32_t to, siz
     fields->copies[fields->copy_count++] = (struct row_copy){ from, to, (uint32_t)size };
 }
 
+void row_fields_reserve(struct row_fields *fields, const struct det_field *field)
+{
+    add_bytes(fields, 0, field->offset, 0);
+}
+
 int row_fields_add_copy(
     struct row_fields *fields, const struct row_fields_options *options,
     const struct det_field *from, const struct det_field *to, struct det_error *reterr)

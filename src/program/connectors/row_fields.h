@@ -59,6 +59,8 @@ DET_MUST_CHECK int row_fields_add_copies(
 DET_MUST_CHECK int row_fields_add_copy(
     struct row_fields *fields, const struct row_fields_options *options,
     const struct det_field *from, const struct det_field *to, struct det_error *reterr);
+/* Counts a field of the target as set: the caller sets it. */
+void row_fields_reserve(struct row_fields *fields, const struct det_field *field);
 /* Returns true if an expression or a copy sets a field of the target. */
 bool row_fields_have(const struct row_fields *fields, const struct det_field *field);
 /* Fills a row of the target. Copies are from `in`. The error of an expression begins with the name
