@@ -1,213 +1,128 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* flow.c - rows of 256 bytes through a source, transforms and a sink. */
-#include <detent/flow.h>
-
+/* flow.c - rows of 256 bytes through a source, transforms and a sink; each stage but the sink
+ * appends its rows to the log, and the sink gets rows that have the durability of the flow.
+ *
+ * The time is that from the start of the sources to the end of the flow. */
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
-#include "bench.h"
+#include "flow_chain.h"
 
-#define REC_SPEC "flow.rec"
-#include <detent/rec/declare.h>
+#define MANY        102
 
-#define STAGES_MAX 128
-/* Kept, so that segments are reused as in a log that has run for a while. */
-#define KEPT (UINT64_C(64) << 20)
+#define MEMORY_PEER "memory: ObzenFlow, 3 stages"
+#define DISK_PEER   "os: ObzenFlow, 3 stages"
 
-struct flow_shape {
-    unsigned transforms;
-    bool is_stateful;   /* the last stage before the sink sums by key */
-    const char *scheme; /* NULL: in memory */
+struct method {
     enum det_journal_durability durability;
+    unsigned stages;
 };
 
-struct flow_run {
-    uint64_t rows;
-    uint64_t received;
-};
-
-static int next_rows(struct det_stage_call *call, void *cursor)
+static int run_chain(
+    struct bench_lap *lap, const struct method *method, uint64_t rows, double *ret_nanoseconds)
 {
-    const struct flow_run *run = call->user;
-    struct flow_place *place = cursor;
-    struct flow_row row = { .body = { .size = sizeof row.body.data } };
-    uint32_t room = det_stage_room(call);
-    int r;
-
-    memset(row.body.data, 'x', sizeof row.body.data);
-    for (; room > 0 && place->next < run->rows; room--) {
-        row.number = place->next++;
-        row.key = (uint32_t)(row.number % 1000);
-        r = det_stage_emit(call, &row);
-        if (r < 0)
-            return r;
-    }
-    return place->next < run->rows ? DET_SOURCE_MORE : DET_SOURCE_DONE;
-}
-
-static int pass_row(struct det_stage_call *call, const void *in)
-{
-    return det_stage_emit(call, in);
-}
-
-static int count_row(struct det_stage_call *call, void *state, const void *in)
-{
-    const struct flow_row *row = in;
-    struct flow_total *total = state;
-
-    (void)call;
-    total->count++;
-    total->sum += row->number;
-    return 0;
-}
-
-static int emit_total(struct det_stage_call *call, void *state)
-{
-    const struct flow_total *total = state;
-    struct flow_row row = { .number = total->sum };
-
-    return det_stage_emit(call, &row);
-}
-
-static int receive_row(struct det_stage_call *call, void *cursor, const void *in)
-{
-    struct flow_run *run = call->user;
-
-    (void)cursor;
-    (void)in;
-    run->received++;
-    return 0;
-}
-
-static const struct det_stage_functions source_functions = { .next = next_rows };
-static const struct det_stage_functions transform_functions = { .process = pass_row };
-static const struct det_stage_functions stateful_functions = { .accumulate = count_row,
-                                                               .emit = emit_total };
-static const struct det_stage_functions sink_functions = { .deliver = receive_row };
-
-struct flow_line {
-    struct det_stage stages[STAGES_MAX];
-    struct det_edge edges[STAGES_MAX];
-    char names[STAGES_MAX][8];
-    struct det_flow flow;
-};
-
-static void add_stage(
-    struct flow_line *line, enum det_stage_kind kind, const struct det_stage_functions *functions)
-{
-    uint16_t number = line->flow.stage_count++;
-    const struct det_record_ref row = { .get = flow_row_record };
-    struct det_stage *stage = &line->stages[number];
-
-    (void)snprintf(line->names[number], sizeof line->names[number], "s%u", (unsigned)number);
-    *stage =
-        (struct det_stage){ .name = line->names[number], .kind = kind, .functions = functions };
-    if (kind != DET_STAGE_SOURCE)
-        stage->in = row;
-    if (kind != DET_STAGE_SINK)
-        stage->out = row;
-    if (kind == DET_STAGE_SOURCE)
-        stage->cursor.get = flow_place_record;
-    if (kind == DET_STAGE_STATEFUL) {
-        stage->state.get = flow_total_record;
-        stage->key = "key";
-    }
-    if (number > 0)
-        line->edges[line->flow.edge_count++] =
-            (struct det_edge){ .from = (uint16_t)(number - 1), .to = number };
-}
-
-static void make_line(struct flow_line *line, const struct flow_shape *shape)
-{
-    *line = (struct flow_line){ 0 };
-    line->flow.name = "line";
-    line->flow.stages = line->stages;
-    line->flow.edges = line->edges;
-    add_stage(line, DET_STAGE_SOURCE, &source_functions);
-    for (unsigned i = 0; i < shape->transforms; i++)
-        add_stage(line, DET_STAGE_TRANSFORM, &transform_functions);
-    if (shape->is_stateful)
-        add_stage(line, DET_STAGE_STATEFUL, &stateful_functions);
-    add_stage(line, DET_STAGE_SINK, &sink_functions);
-}
-
-static int run_flow(struct bench_lap *lap)
-{
-    static struct flow_line line;
-    const struct flow_shape *shape = lap->argument;
-    struct flow_run run = { .rows = lap->operations };
-    char folder[BENCH_PATH_MAX], url[BENCH_PATH_MAX + 16];
-    struct det_pipeline_options options = {
-        .durability = shape->durability,
-        .user = &run,
-        .waits_for_run = true,
-        .retain_size = KEPT,
-        .window = 16384,
+    struct chain chain = {
+        .stage_count = method->stages,
+        .durability = method->durability,
+        .row_count = rows,
     };
-    struct det_pipeline_end end;
-    struct det_pipeline *pipeline;
-    struct det_error error;
+    struct det_error error = { .code = 0 };
     int r;
 
-    make_line(&line, shape);
-    if (shape->scheme) {
-        r = bench_folder_make("flow", folder);
-        if (r < 0)
-            return bench_lap_fail(lap, r, "no folder");
-        (void)snprintf(url, sizeof url, "%s%s", shape->scheme, folder);
-        options.journal = url;
-    }
-    r = det_pipeline_open(&line.flow, &options, &pipeline, &error);
-    if (r < 0)
-        return bench_lap_fail(lap, r, "%s", error.text);
-    r = det_pipeline_wait_state(pipeline, DET_PIPELINE_READY, DET_NEVER);
+    r = chain_open(&chain, &error);
+    if (r == 0)
+        r = chain_ready(&chain);
     bench_lap_begin(lap);
-    (void)det_pipeline_run(pipeline);
-    r = det_pipeline_wait(pipeline, DET_NEVER, &end);
+    if (r == 0)
+        r = chain_run(&chain, &error);
     bench_lap_end(lap);
-    det_pipeline_close(pipeline);
-    if (shape->scheme)
-        bench_folder_remove(folder);
-    if (r < 0 || end.outcome != DET_PIPELINE_COMPLETED)
-        return bench_lap_fail(lap, DET_ERR_IO, "%s", end.reason);
-    if (!shape->is_stateful && run.received != run.rows)
-        return bench_lap_fail(lap, DET_ERR_IO, "rows are missing");
-    return 0;
+    chain_close(&chain);
+    if (r < 0)
+        return chain_fail(lap, r, &error);
+    *ret_nanoseconds = lap->nanoseconds;
+    return chain_is_complete(&chain) ? 0 : bench_lap_fail(lap, DET_ERR_CORRUPT, "rows are missing");
 }
 
-#define SHAPE(name, ...) static const struct flow_shape name = { __VA_ARGS__ }
-SHAPE(memory_1, .transforms = 1, .durability = DET_JOURNAL_MEMORY);
-SHAPE(memory_3, .transforms = 3, .durability = DET_JOURNAL_MEMORY);
-SHAPE(memory_10, .transforms = 10, .durability = DET_JOURNAL_MEMORY);
-SHAPE(memory_100, .transforms = 100, .durability = DET_JOURNAL_MEMORY);
-SHAPE(memory_sum, .is_stateful = true, .durability = DET_JOURNAL_MEMORY);
-SHAPE(os_1, .transforms = 1, .scheme = "file:", .durability = DET_JOURNAL_OS);
-SHAPE(disk_1, .transforms = 1, .scheme = "file:");
-SHAPE(disk_3, .transforms = 3, .scheme = "file:");
-SHAPE(disk_10, .transforms = 10, .scheme = "file:");
+static int run_rows(struct bench_lap *lap)
+{
+    double time;
 
-#define OURS(shape, count) BENCH_OURS, run_flow, &(shape), count, .bytes = 256
+    return run_chain(lap, lap->argument, lap->operations, &time);
+}
+
+/* The difference of a long chain and a short one. */
+static int run_further(struct bench_lap *lap)
+{
+    const struct method *method = lap->argument;
+    const struct method few = { method->durability, 2 };
+    double short_time, long_time;
+    int r;
+
+    r = run_chain(lap, &few, lap->operations, &short_time);
+    if (r == 0)
+        r = run_chain(lap, method, lap->operations, &long_time);
+    if (r < 0)
+        return r;
+    lap->nanoseconds = (long_time - short_time) / (method->stages - few.stages);
+    return lap->nanoseconds > 0 ? 0 : bench_lap_fail(lap, DET_ERR_RANGE, "the long one was faster");
+}
+
+static int run_obzenflow(struct bench_lap *lap)
+{
+    char count[24], folder[BENCH_PATH_MAX];
+    const char *words[] = { BENCH_OBZENFLOW, lap->argument, count, folder, NULL };
+    int r;
+
+    r = bench_folder_make("obzenflow", folder);
+    if (r < 0)
+        return bench_lap_fail(lap, r, "no folder for its files");
+    (void)snprintf(count, sizeof count, "%llu", (unsigned long long)lap->operations);
+    r = bench_child_peer(lap, words);
+    bench_folder_remove(folder);
+    return r;
+}
+
+static const struct method memory_2 = { DET_JOURNAL_MEMORY, 2 };
+static const struct method memory_3 = { DET_JOURNAL_MEMORY, 3 };
+static const struct method memory_10 = { DET_JOURNAL_MEMORY, 10 };
+static const struct method memory_many = { DET_JOURNAL_MEMORY, MANY };
+static const struct method os_3 = { DET_JOURNAL_OS, 3 };
+static const struct method os_10 = { DET_JOURNAL_OS, 10 };
+static const struct method disk_2 = { DET_JOURNAL_DISK, 2 };
+static const struct method disk_3 = { DET_JOURNAL_DISK, 3 };
+static const struct method disk_10 = { DET_JOURNAL_DISK, 10 };
+static const struct method disk_many = { DET_JOURNAL_DISK, MANY };
+
+#define OURS(method, count) BENCH_OURS, run_rows, &(method), count, CHAIN_ROW_SIZE
+#define FURTHER(method) \
+    BENCH_OURS, run_further, &(method), 20000, .against = "", .goals = { { BENCH_NS_MAX, 150 } }
+#define AHEAD_OF(peer) .against = (peer), .goals = { { BENCH_AHEAD_OF, 0, peer } }
+#define PEER(word) \
+    BENCH_PEER, run_obzenflow, word, 5000, CHAIN_ROW_SIZE, .against = "", .has_no_allocations = true
+
 static const struct bench_case cases[] = {
-    { "memory: 1 transform", OURS(memory_1, 1000000) },
-    { "memory: 3 transforms", OURS(memory_3, 1000000) },
-    { "memory: 10 transforms", OURS(memory_10, 300000) },
-    { "memory: 100 transforms", OURS(memory_100, 30000) },
-    { "memory: sum by 1,000 keys", OURS(memory_sum, 1000000) },
-    { "os: 1 transform", OURS(os_1, 1000000) },
-    { "disk: 1 transform", OURS(disk_1, 1000000), .goals = { { BENCH_NS_MAX, 1000, NULL } } },
-    { "disk: 3 transforms", OURS(disk_3, 500000) },
-    { "disk: 10 transforms", OURS(disk_10, 200000) },
+    { "memory: 2 stages", OURS(memory_2, 500000), .against = MEMORY_PEER },
+    { "memory: 3 stages", OURS(memory_3, 500000), AHEAD_OF(MEMORY_PEER) },
+    { "memory: 10 stages", OURS(memory_10, 100000), .against = MEMORY_PEER },
+    { MEMORY_PEER, PEER("memory") },
+    { "memory: each further stage", FURTHER(memory_many) },
+    { "os: 3 stages", OURS(os_3, 500000), AHEAD_OF(DISK_PEER) },
+    { "os: 10 stages", OURS(os_10, 100000), .against = DISK_PEER },
+    /* It writes to the page cache and never syncs. */
+    { DISK_PEER, PEER("disk") },
+    { "disk: 2 stages", OURS(disk_2, 500000), .against = DISK_PEER },
+    { "disk: 3 stages", OURS(disk_3, 500000), .against = DISK_PEER,
+      .goals = { { BENCH_NS_MAX, 1000 }, { BENCH_AHEAD_OF, 0, DISK_PEER } } },
+    { "disk: 10 stages", OURS(disk_10, 100000), .against = DISK_PEER },
+    { "disk: each further stage", FURTHER(disk_many) },
 };
 
 extern const struct bench bench_flow;
 const struct bench bench_flow = {
-    .title = "flow: rows of 256 bytes from a source to a sink",
+    .title = "flow: rows of 256 bytes from source to sink",
     .operation = "row",
     .rounds = 7,
-    .has_processor = true,
     .cases = cases,
     .case_count = sizeof cases / sizeof cases[0],
 };
