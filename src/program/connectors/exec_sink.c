@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "connectors/connectors.h"
 #include "connectors/exec_child.h"
+#include "connectors/rejections.h"
 #include "connectors/row_json.h"
 #include "connectors/settings.h"
 #include "os/os.h"
@@ -41,6 +42,7 @@ struct exec_sink {
     struct exec_child child;
     struct exec_sink_settings settings;
     struct columns columns;
+    struct rejections rejections;
     struct det_buffer lines;
     struct kept *rows;
     size_t count, capacity;
@@ -101,6 +103,7 @@ static void free_sink(struct exec_sink *sink, const struct det_allocator *alloca
 {
     exec_child_deinit(&sink->child);
     columns_deinit(&sink->columns);
+    rejections_deinit(&sink->rejections);
     det_buffer_deinit(&sink->lines);
     if (sink->rows)
         DET_DELETE_ARRAY(allocator, sink->rows, sink->capacity);
@@ -117,6 +120,7 @@ static int exec_open(struct det_stage_call *call)
         return DET_ERR_NO_MEMORY;
     exec_child_init(&sink->child, call);
     det_buffer_init(&sink->lines, call->allocator);
+    rejections_init(&sink->rejections, call->allocator);
     r = read_settings(sink, call->stage, call->allocator, call->folder, &error);
     if (r < 0)
         r = settings_refuse(call, &error);
@@ -227,12 +231,13 @@ static enum attempt run_batch(struct exec_sink *sink)
     return end.code == EXIT_REJECT ? ATTEMPT_REJECTED : ATTEMPT_FAILED;
 }
 
-static void reject_row(struct exec_sink *sink, size_t index, const char *text)
+/* False: no memory; `text` of the sink says so. */
+static bool reject_row(struct exec_sink *sink, size_t index, const char *text)
 {
-    struct det_stage_call *call = sink->child.call;
-
-    call->row = sink->rows[index].row;
-    (void)det_stage_reject(call, DET_REJECT_PERMANENT, "%s", text);
+    if (rejections_add(&sink->rejections, &sink->rows[index].row, DET_REJECT_PERMANENT, text) == 0)
+        return true;
+    snprintf(sink->text, sizeof sink->text, "has rejected a row; out of memory");
+    return false;
 }
 
 /* Takes the answers that are complete. */
@@ -250,9 +255,10 @@ static enum attempt take_answers(struct exec_sink *sink, size_t sent)
             snprintf(sink->text, sizeof sink->text, "answers more lines than it has got");
             return ATTEMPT_FATAL;
         }
-        if (strncmp(text, "reject", 6) == 0)
-            reject_row(sink, sink->done, text[6] ? text + 7 : "rejected by the command");
-        else if (strcmp(text, "ok") != 0) {
+        if (strncmp(text, "reject", 6) == 0) {
+            if (!reject_row(sink, sink->done, text[6] ? text + 7 : "rejected by the command"))
+                return ATTEMPT_FAILED;
+        } else if (strcmp(text, "ok") != 0) {
             snprintf(
                 sink->text, sizeof sink->text,
                 "answers a line that is neither 'ok' nor 'reject REASON'");
@@ -279,7 +285,7 @@ static enum attempt echo_batch(struct exec_sink *sink)
         if (attempt == ATTEMPT_DONE && count < 0 && sink->done < sink->count)
             attempt = fail_child(sink, (int)count);
     }
-    if (attempt == ATTEMPT_FATAL)
+    if (attempt != ATTEMPT_DONE)
         exec_child_kill(&sink->child);
     return attempt;
 }
@@ -289,7 +295,10 @@ static int settle(struct exec_sink *sink, enum attempt attempt)
     switch (attempt) {
     case ATTEMPT_REJECTED:
         for (size_t i = 0; i < sink->count; i++)
-            reject_row(sink, i, sink->text);
+            if (!reject_row(sink, i, sink->text))
+                return det_stage_fail(
+                    sink->child.call, DET_ERR_NO_MEMORY, "%s %s", sink->settings.argv[0],
+                    sink->text);
         return 0;
     case ATTEMPT_DONE:
         return 0;
@@ -335,34 +344,27 @@ static int send_batch(struct exec_sink *sink)
 static int exec_deliver(struct det_stage_call *call, void *cursor, const void *in)
 {
     struct exec_sink *sink = call->self;
-    struct det_row_info row = call->row;
-    int r = 0;
 
     (void)cursor;
     sink->child.call = call;
     det_assert(sink->count < sink->capacity);
-    sink->rows[sink->count++] = (struct kept){ .begin = sink->lines.size, .row = row };
+    sink->rows[sink->count++] = (struct kept){ .begin = sink->lines.size, .row = call->row };
     row_json(call, &sink->columns, sink->settings.key_field, in, &sink->lines);
     det_buffer_append_char(&sink->lines, '\n');
     if (sink->count == sink->capacity || sink->lines.size >= BODY_LARGE)
-        r = send_batch(sink);
-    call->row = row;
-    return r;
+        return send_batch(sink);
+    return 0;
 }
 
 static int exec_flush(struct det_stage_call *call, void *cursor)
 {
     struct exec_sink *sink = call->self;
-    struct det_row_info row = call->row;
     int r;
 
     (void)cursor;
     sink->child.call = call;
-    if (sink->count == 0)
-        return 0;
-    r = send_batch(sink);
-    call->row = row;
-    return r;
+    r = sink->count > 0 ? send_batch(sink) : 0;
+    return r < 0 ? r : rejections_report(&sink->rejections, call);
 }
 
 const struct det_connector exec_sink = {

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "connectors/connectors.h"
 #include "connectors/http_request.h"
+#include "connectors/rejections.h"
 #include "connectors/row_json.h"
 #include "connectors/row_key.h"
 #include "connectors/row_template.h"
@@ -38,6 +39,7 @@ struct http_sink {
     struct columns columns;
     struct row_template url;
     struct header headers[HEADERS_MAX];
+    struct rejections rejections;
     size_t header_count;
     det_time timeout;
     bool is_jsonl, has_source;
@@ -225,6 +227,7 @@ static void free_sink(struct http_sink *sink, const struct det_allocator *alloca
         row_template_deinit(&sink->headers[i].value);
     row_template_deinit(&sink->url);
     columns_deinit(&sink->columns);
+    rejections_deinit(&sink->rejections);
     det_buffer_deinit(&sink->body);
     det_buffer_deinit(&sink->text);
     if (sink->rows)
@@ -257,6 +260,7 @@ static int http_open(struct det_stage_call *call)
         return DET_ERR_NO_MEMORY;
     det_buffer_init(&sink->body, call->allocator);
     det_buffer_init(&sink->text, call->allocator);
+    rejections_init(&sink->rejections, call->allocator);
     r = read_settings(sink, call->stage, call->allocator, call->folder, true, &error);
     if (r < 0)
         r = settings_refuse(call, &error);
@@ -327,38 +331,34 @@ static int add_lines(struct http_sink *sink, const void *in, struct http_lines *
     return 0;
 }
 
-/* Rejects all rows of the request. */
+/* Rejects all rows of the request. Returns the result of deliver() for the row in hand. */
 static int reject_rows(struct http_sink *sink, enum det_row_rejection why, const char *text)
 {
     struct det_stage_call *call = sink->sender.call;
-    int r = 0;
 
-    for (size_t i = 0; i < sink->row_count; i++) {
-        call->row = sink->rows[i];
-        r = det_stage_reject(call, why, "%s", text);
-    }
-    return r;
+    if (sink->row_max == 1)
+        return det_stage_reject(call, why, "%s", text);
+    for (size_t i = 0; i < sink->row_count; i++)
+        if (rejections_add(&sink->rejections, &sink->rows[i], why, text) < 0)
+            return det_stage_fail(call, DET_ERR_NO_MEMORY, "http: out of memory");
+    return 0;
 }
 
-static int settle(struct http_sink *sink, enum http_outcome outcome, int *ret_row)
+static int settle(struct http_sink *sink, enum http_outcome outcome)
 {
     struct det_stage_call *call = sink->sender.call;
 
-    *ret_row = 0;
     switch (outcome) {
     case HTTP_DONE:
         return 0;
     case HTTP_CANCELLED:
         return DET_ERR_CANCELLED;
     case HTTP_REFUSED:
-        *ret_row = reject_rows(sink, DET_REJECT_PERMANENT, sink->sender.text);
-        return 0;
+        return reject_rows(sink, DET_REJECT_PERMANENT, sink->sender.text);
     case HTTP_SHUT_OUT:
         return det_stage_fail(
             call, DET_ERR_REFUSED,
-            "http: %s; check bearer_file or bearer_env, then resume the "
-            "flow",
-            sink->sender.text);
+            "http: %s; check bearer_file or bearer_env, then resume the flow", sink->sender.text);
     case HTTP_FAILED:
         break;
     }
@@ -367,12 +367,26 @@ static int settle(struct http_sink *sink, enum http_outcome outcome, int *ret_ro
         sink->sender.text);
 }
 
-/* Sends what was collected. `in` is the last row. `ret_row`: the result of the row in hand. */
-static int send_rows(struct http_sink *sink, const void *in, int *ret_row)
+static int send_request(struct http_sink *sink, const void *in, const struct http_lines *lines)
 {
     struct http_call wanted = { .method = *sink->settings.method ? sink->settings.method : NULL,
                                 .timeout = sink->timeout,
+                                .lines = lines,
+                                .send = sink->body.data,
+                                .send_size = sink->body.size,
                                 .ca_file = sink->ca_file };
+
+    det_buffer_clear(&sink->text);
+    row_template_render(&sink->url, in, ROW_TEMPLATE_URL, &sink->text);
+    if (det_buffer_status(&sink->text) < 0)
+        return det_stage_fail(sink->sender.call, DET_ERR_NO_MEMORY, "http: out of memory");
+    wanted.url = det_buffer_text(&sink->text);
+    return settle(sink, http_sender_send(&sink->sender, &wanted));
+}
+
+/* Sends what was collected. `in` is the last row; NULL: nothing needs its fields. */
+static int send_rows(struct http_sink *sink, const void *in)
+{
     struct http_lines lines = { NULL };
     int r;
 
@@ -381,21 +395,12 @@ static int send_rows(struct http_sink *sink, const void *in, int *ret_row)
     r = det_buffer_status(&sink->body);
     if (r == 0)
         r = add_lines(sink, in, &lines);
-    if (r == DET_ERR_INVALID) {
-        *ret_row =
-            reject_rows(sink, DET_REJECT_VALIDATION, "a field in a header has a control character");
-        r = 0;
-    } else if (r == 0) {
-        det_buffer_clear(&sink->text);
-        row_template_render(&sink->url, in, ROW_TEMPLATE_URL, &sink->text);
-        r = det_buffer_status(&sink->text);
-        wanted.url = det_buffer_text(&sink->text);
-        wanted.lines = &lines;
-        wanted.send = sink->body.data;
-        wanted.send_size = sink->body.size;
-        if (r == 0)
-            r = settle(sink, http_sender_send(&sink->sender, &wanted), ret_row);
-    }
+    if (r == DET_ERR_INVALID)
+        r = reject_rows(sink, DET_REJECT_VALIDATION, "a field in a header has a control character");
+    else if (r < 0)
+        r = det_stage_fail(sink->sender.call, r, "http: out of memory");
+    else
+        r = send_request(sink, in, &lines);
     http_lines_deinit(&lines);
     det_buffer_clear(&sink->body);
     sink->row_count = 0;
@@ -405,33 +410,24 @@ static int send_rows(struct http_sink *sink, const void *in, int *ret_row)
 static int http_deliver(struct det_stage_call *call, void *cursor, const void *in)
 {
     struct http_sink *sink = call->self;
-    struct det_row_info row = call->row;
-    int r = 0, row_result = 0;
 
     (void)cursor;
     sink->sender.call = call;
     add_row(sink, call, in);
     if (sink->row_count == sink->row_max || sink->body.size >= BODY_LARGE)
-        r = send_rows(sink, in, &row_result);
-    call->row = row;
-    if (r == DET_ERR_NO_MEMORY)
-        return det_stage_fail(call, r, "http: out of memory");
-    return r < 0 ? r : row_result;
+        return send_rows(sink, in);
+    return 0;
 }
 
 static int http_flush(struct det_stage_call *call, void *cursor)
 {
     struct http_sink *sink = call->self;
-    struct det_row_info row = call->row;
-    int r, row_result = 0;
+    int r;
 
     (void)cursor;
     sink->sender.call = call;
-    if (sink->row_count == 0)
-        return 0;
-    r = send_rows(sink, NULL, &row_result);
-    call->row = row;
-    return r == DET_ERR_NO_MEMORY ? det_stage_fail(call, r, "http: out of memory") : r;
+    r = sink->row_count > 0 ? send_rows(sink, NULL) : 0;
+    return r < 0 ? r : rejections_report(&sink->rejections, call);
 }
 
 const struct det_connector http_sink = {

@@ -17,6 +17,7 @@
 #include "connectors/connectors.h"
 #include "connectors/http_request.h"
 #include "connectors/machine_request.h"
+#include "connectors/rejections.h"
 #include "connectors/row_key.h"
 #include "connectors/row_template.h"
 #include "os/os.h"
@@ -52,6 +53,7 @@ struct machine_sink {
     struct row_value id;
     struct row_template event;
     struct machine_members payload, data;
+    struct rejections rejections;
     struct det_expression_scratch scratch;
     struct det_buffer sends, starts, body, answer, text;
     struct kept *kept;
@@ -194,6 +196,7 @@ static void init_sink(struct machine_sink *sink, const struct det_allocator *all
 
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         det_buffer_init(buffers[i], allocator);
+    rejections_init(&sink->rejections, allocator);
     sink->folder = -1;
     sink->sender.answer = &sink->answer;
 }
@@ -211,6 +214,7 @@ static void free_sink(struct machine_sink *sink, const struct det_allocator *all
     machine_members_deinit(&sink->payload);
     machine_members_deinit(&sink->data);
     columns_deinit(&sink->columns);
+    rejections_deinit(&sink->rejections);
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
         det_buffer_deinit(buffers[i]);
     if (sink->kept)
@@ -414,12 +418,13 @@ static enum http_outcome post(
     return outcome;
 }
 
-static void reject_event(
+static int reject_event(
     struct machine_sink *sink, struct kept *kept, enum det_row_rejection why, const char *text)
 {
-    sink->sender.call->row = kept->row;
-    (void)det_stage_reject(sink->sender.call, why, "%s", text);
+    if (rejections_add(&sink->rejections, &kept->row, why, text) < 0)
+        return det_stage_fail(sink->sender.call, DET_ERR_NO_MEMORY, "machine: out of memory");
     kept->is_done = true;
+    return 0;
 }
 
 /* An instance that was started meanwhile is there, too: the next send shows it. */
@@ -435,8 +440,7 @@ static int start_instance(struct machine_sink *sink, struct kept *kept)
         return 0;
     if (outcome != HTTP_REFUSED)
         return settle(sink, outcome);
-    reject_event(sink, kept, DET_REJECT_PERMANENT, sink->sender.text);
-    return 0;
+    return reject_event(sink, kept, DET_REJECT_PERMANENT, sink->sender.text);
 }
 
 /* The result of one send. Returns 1 if it must be sent again later. */
@@ -454,17 +458,14 @@ static int take_result(
     case MACHINE_MISSING:
         if (sink->settings.start)
             return start_instance(sink, kept);
-        reject_event(sink, kept, DET_REJECT_PERMANENT, text);
-        break;
+        return reject_event(sink, kept, DET_REJECT_PERMANENT, text);
     case MACHINE_LATER:
         snprintf(sink->reason, sizeof sink->reason, "%s", text);
         return 1;
     case MACHINE_REFUSED:
-        reject_event(sink, kept, DET_REJECT_DOMAIN, text);
-        break;
+        return reject_event(sink, kept, DET_REJECT_DOMAIN, text);
     case MACHINE_UNUSABLE:
-        reject_event(sink, kept, DET_REJECT_PERMANENT, text);
-        break;
+        return reject_event(sink, kept, DET_REJECT_PERMANENT, text);
     }
     return 0;
 }
@@ -570,7 +571,6 @@ static int flush_events(struct machine_sink *sink)
 static int machine_deliver(struct det_stage_call *call, void *cursor, const void *in)
 {
     struct machine_sink *sink = call->self;
-    struct det_row_info row = call->row;
     int r;
 
     (void)cursor;
@@ -579,21 +579,18 @@ static int machine_deliver(struct det_stage_call *call, void *cursor, const void
     r = keep_event(sink, call, in);
     if (r == 0 && (sink->count == sink->capacity || sink->sends.size >= BODY_LARGE))
         r = flush_events(sink);
-    call->row = row;
     return r;
 }
 
 static int machine_flush(struct det_stage_call *call, void *cursor)
 {
     struct machine_sink *sink = call->self;
-    struct det_row_info row = call->row;
     int r;
 
     (void)cursor;
     sink->sender.call = call;
     r = flush_events(sink);
-    call->row = row;
-    return r;
+    return r < 0 ? r : rejections_report(&sink->rejections, call);
 }
 
 const struct det_connector machine_sink = {

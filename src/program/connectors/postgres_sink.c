@@ -26,6 +26,7 @@
 #include "connectors/delivered.h"
 #include "connectors/pg_link.h"
 #include "connectors/postgres_batch.h"
+#include "connectors/rejections.h"
 #include "connectors/row_key.h"
 #include "os/os.h"
 
@@ -52,6 +53,7 @@ struct postgres_sink {
     struct sql_mapping mapping;
     struct postgres_batch_rows batch;
     struct det_buffer statements;
+    struct rejections rejections;
     struct delivered delivered; /* pending: what is in the batch */
     struct delivered sending;   /* pending: what is in the transaction */
     det_time retry_for;
@@ -270,6 +272,7 @@ static void free_sink(struct det_stage_call *call, struct postgres_sink *sink)
     pg_link_deinit(&sink->link, call->allocator);
     sql_mapping_deinit(&sink->mapping);
     postgres_batch_deinit(&sink->batch);
+    rejections_deinit(&sink->rejections);
     det_buffer_deinit(&sink->statements);
     DET_DELETE(call->allocator, sink);
 }
@@ -305,6 +308,7 @@ static int postgres_open(struct det_stage_call *call)
     if (!sink)
         return DET_ERR_NO_MEMORY;
     postgres_batch_init(&sink->batch, call->allocator);
+    rejections_init(&sink->rejections, call->allocator);
     det_buffer_init(&sink->statements, call->allocator);
     r = set_up(call, sink);
     if (r < 0)
@@ -349,15 +353,15 @@ static enum pg_outcome send_part(struct postgres_sink *sink, size_t first, size_
 }
 
 /* Rejects a row that does not fit; its position is saved with the next rows. */
-static void reject_row(struct postgres_sink *sink, size_t index)
+static int reject_row(struct postgres_sink *sink, size_t index)
 {
-    struct det_stage_call *call = sink->link.call;
     const struct det_row_info *info = &sink->batch.rows[index].info;
 
+    if (rejections_add(&sink->rejections, info, DET_REJECT_PERMANENT, sink->link.text) < 0)
+        return det_stage_fail(sink->link.call, DET_ERR_NO_MEMORY, "PostgreSQL: out of memory");
     delivered_add(&sink->sending, info);
     delivered_commit(&sink->sending);
-    call->row = *info;
-    (void)det_stage_reject(call, DET_REJECT_PERMANENT, "%s", sink->link.text);
+    return 0;
 }
 
 /* One transaction, and what follows from its outcome; `first` moves on. */
@@ -377,12 +381,8 @@ static int send_next(struct postgres_sink *sink, size_t *first)
     case PG_DATA:
         if (strstr(sink->link.text, "another connection has taken over"))
             return fail_stage(sink, PG_FATAL, "write a batch");
-        if (count == 1) {
-            reject_row(sink, *first);
-            *first += 1;
-        }
         sink->part = count > 1 ? count / 2 : 1;
-        return 0;
+        return count > 1 ? 0 : reject_row(sink, (*first)++);
     case PG_LOST:
     case PG_RETRY:
         outcome = reconnect(sink);
@@ -412,7 +412,6 @@ static int send_batch(struct postgres_sink *sink)
 static int postgres_deliver(struct det_stage_call *call, void *cursor, const void *in)
 {
     struct postgres_sink *sink = call->self;
-    struct det_row_info row = call->row;
     int r;
 
     (void)cursor;
@@ -423,23 +422,18 @@ static int postgres_deliver(struct det_stage_call *call, void *cursor, const voi
     if (r < 0)
         return det_stage_fail(call, r, "PostgreSQL: out of memory");
     delivered_add(&sink->delivered, &call->row);
-    if (sink->batch.lines.size >= BATCH_LARGE)
-        r = send_batch(sink);
-    call->row = row;
-    return r;
+    return sink->batch.lines.size >= BATCH_LARGE ? send_batch(sink) : 0;
 }
 
 static int postgres_flush(struct det_stage_call *call, void *cursor)
 {
     struct postgres_sink *sink = call->self;
-    struct det_row_info row = call->row;
     int r;
 
     (void)cursor;
     sink->link.call = call;
     r = send_batch(sink);
-    call->row = row;
-    return r;
+    return r < 0 ? r : rejections_report(&sink->rejections, call);
 }
 
 const struct det_connector postgres_sink = {
