@@ -21,19 +21,33 @@
 #define STAGE flow_sink
 #include "flow/stages/stage_actions.h"
 
-static int open_sink(struct det_flow_stage *stage, struct det_error *reterr)
-{
-    if (!(stage->flags & DET_STAGE_ASYNC))
-        return 0;
-    if (det_stage_open_jobs(stage, 1, DET_TURN_ROWS) < 0)
-        return det_error_set(
-            reterr, DET_ERR_NO_MEMORY, "out of memory for sink %s", stage->spec->name);
-    return 0;
-}
+/* Rows and bytes of rows between two flushes on the pool. */
+#define FLUSH_ROWS  2048
+#define FLUSH_BYTES 4194304
 
 static bool is_buffered(const struct det_flow_stage *stage)
 {
     return (stage->flags & DET_STAGE_BUFFERED) && stage->functions.flush;
+}
+
+/* A flush often is a sync of a disk or an exchange with a server, so it is for many rows. */
+static uint32_t rows_of_job(const struct det_flow_stage *stage)
+{
+    size_t fit = FLUSH_BYTES / stage->in->size;
+
+    if (!is_buffered(stage) || fit < DET_TURN_ROWS)
+        return DET_TURN_ROWS;
+    return fit < FLUSH_ROWS ? (uint32_t)fit : FLUSH_ROWS;
+}
+
+static int open_sink(struct det_flow_stage *stage, struct det_error *reterr)
+{
+    if (!(stage->flags & DET_STAGE_ASYNC))
+        return 0;
+    if (det_stage_open_jobs(stage, 1, rows_of_job(stage)) < 0)
+        return det_error_set(
+            reterr, DET_ERR_NO_MEMORY, "out of memory for sink %s", stage->spec->name);
+    return 0;
 }
 
 /* ---- on the loop or on the pool: the same calls */
@@ -181,7 +195,7 @@ static int run_on_pool(struct det_flow_stage *stage)
     if (!edge)
         return DET_DIRECTIVE_CONTINUE;
     det_flow_turn_begin(&job->turn);
-    det_flow_job_give(job, edge, count < DET_TURN_ROWS ? count : DET_TURN_ROWS);
+    det_flow_job_give(job, edge, count < job->capacity ? count : job->capacity);
     stage->pool.running = 1;
     det_flow_job_submit(job, deliver_in_job);
     return DET_DIRECTIVE_CONTINUE;
