@@ -19,6 +19,7 @@ NIGHTLY_SIM_SEEDS ?= 100000
 NIGHTLY_CRASH_STEPS ?= 600
 NIGHTLY_KILL_STEPS ?= 80
 NIGHTLY_NODES_TIMES ?= 10
+NIGHTLY_JOURNAL_SEEDS ?= 50000
 NIGHTLY_EXPRESSION_TIMES ?= 500000
 NIGHTLY_CONTRACT_EXAMPLES ?= 200
 
@@ -91,6 +92,8 @@ nightly: check test
 		-L '^crash$$' -R 'lives|kill_(syscalls|errors)' --timeout 86400
 	@EXPRESSION_SEED=$$(date +%s) EXPRESSION_TIMES=$(NIGHTLY_EXPRESSION_TIMES) \
 		ctest --preset release -R '^expression\.compare$$' --timeout 86400
+	@JOURNAL_SEEDS=$(NIGHTLY_JOURNAL_SEEDS) JOURNAL_STATES=7 JOURNAL_FLIPS=1 ctest --preset release \
+		-R '^journal\.(power|states|damage)$$' --timeout 86400
 	@NODES_SEED=$$(date +%s) NODES_TIMES=$(NIGHTLY_NODES_TIMES) ctest --preset release \
 		-L '^processes$$' --timeout 86400
 	@ctest --test-dir build/release --output-on-failure -j10 -L '^sanitized$$'

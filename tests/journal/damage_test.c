@@ -102,6 +102,80 @@ static void torn_tail_is_invisible_at_every_byte_and_a_group_is_all_or_nothing(v
     det_sim_close(sim);
 }
 
+static uint64_t append_word(struct det_journal *journal, const char *word)
+{
+    uint64_t at = append_text_to(journal, 0, word);
+
+    assert_int_equal(0, det_journal_wait(journal, at, DET_NEVER));
+    return at;
+}
+
+/* A disk writes in any order: a frame after the torn one may be whole. It must not follow a new
+ * frame of the same size and position as the torn one. */
+static void whole_frame_after_a_torn_one_never_comes_back(void **state)
+{
+    struct det_sim *sim = open_sim(1);
+    struct det_world *world = det_sim_world(sim);
+    struct det_journal *journal = must_open(world, NULL);
+    struct image mark;
+    struct images images;
+    uint64_t at;
+
+    (void)state;
+    (void)append_word(journal, "first");
+    mark = load_image(world, "mark");
+    assert_int_equal(2, append_text_to(journal, 0, "torn."));
+    assert_int_equal(3, append_text_to(journal, 0, "ghost"));
+    det_journal_close(journal);
+    images = load_images(world);
+    images.files[2].data[images.files[2].size - 2 * 72 + 60] ^= 1;
+    store_images(world, &images);
+    store_image(world, "mark", &mark);
+    journal = must_open(world, NULL);
+    assert_int_equal(1, det_journal_end(journal));
+    assert_int_equal(2, det_journal_counts(journal).torn);
+    at = append_word(journal, "again");
+    assert_int_equal(2, at);
+    det_sim_power_cut(sim); /* all that is synced stays */
+    det_journal_close(journal);
+    journal = must_open(world, NULL);
+    assert_int_equal(2, det_journal_end(journal));
+    det_journal_close(journal);
+    free_image(&mark);
+    free_images(&images);
+    det_sim_close(sim);
+}
+
+/* All rows are released while the newest segment is only begun: it alone has positions and
+ * streams. */
+static void segment_that_is_only_begun_is_not_all_that_is_kept(void **state)
+{
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        struct det_sim *sim = open_sim(seed);
+        struct det_world *world = det_sim_world(sim);
+        uint64_t end = make_journal(world, 2, 0), sequence;
+        struct det_journal_options options = { .segment_size = 65536, .buffer_size = 8192 };
+        struct det_journal *journal = must_open(world, &options);
+
+        while (det_journal_counts(journal).segments < 4) {
+            assert_int_equal(0, append_numbers(journal, 60, &end));
+            assert_int_equal(0, det_journal_wait(journal, end, DET_NEVER));
+        }
+        assert_int_equal(0, det_journal_release(journal, end + 1));
+        assert_int_equal(0, det_sim_advance(sim, DET_SECOND));
+        assert_int_equal(2, det_journal_counts(journal).segments);
+        det_sim_power_cut(sim);
+        det_journal_close(journal);
+        journal = must_open(world, &options);
+        assert_int_equal(end, det_journal_end(journal));
+        assert_int_equal(0, det_journal_last(journal, 0, &sequence, NULL));
+        assert_int_equal(end, sequence);
+        det_journal_close(journal);
+        det_sim_close(sim);
+    }
+    (void)state;
+}
+
 /* Opens and reads a journal with a flipped bit: all rows, or an error. */
 static bool is_detected(struct det_world *world, uint64_t end)
 {
@@ -368,6 +442,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(torn_tail_is_invisible_at_every_byte_and_a_group_is_all_or_nothing),
+        cmocka_unit_test(whole_frame_after_a_torn_one_never_comes_back),
+        cmocka_unit_test(segment_that_is_only_begun_is_not_all_that_is_kept),
         cmocka_unit_test(flipped_bit_at_every_byte_is_detected_or_harmless),
         cmocka_unit_test(flipped_bits_in_several_segments_are_detected_or_harmless),
         cmocka_unit_test(damage_in_the_middle_is_refused_with_file_and_offset),
