@@ -124,6 +124,42 @@ static void check_suffixes(struct det_flow_spec *spec, const struct det_flow_rea
     }
 }
 
+/* Returns true if the name is that of something in the map with the suffix. */
+static bool is_made_of(const struct det_map *map, const char *name, const char *suffix)
+{
+    size_t length = strlen(name), size = strlen(suffix);
+    char what[DET_NAME_MAX + 1];
+
+    if (length <= size || length > DET_NAME_MAX || strcmp(name + length - size, suffix) != 0)
+        return false;
+    (void)snprintf(what, sizeof what, "%.*s", (int)(length - size), name);
+    return det_map_get(map, what) != NULL;
+}
+
+/* The names in C of records, enums and of the flow itself. */
+static void check_declared(struct det_flow_spec *spec, const struct det_flow_read_stage *stage)
+{
+    const struct det_spec *text = spec->text;
+    const char *flow = spec->flow.name, *name = stage->name;
+    size_t length = flow != NULL ? strlen(flow) : 0;
+
+    if (det_map_get(&text->value_map, name) != NULL)
+        det_flow_read_report(
+            spec, DET_RULE_DUPLICATE_NAME, stage->name_node, "%s is a value of an enum", name);
+    else if (
+        is_made_of(&text->record_map, name, "_record") ||
+        is_made_of(&text->record_map, name, "_record_version") ||
+        is_made_of(&text->enum_map, name, "_enum") || is_made_of(&text->enum_map, name, "_count"))
+        det_flow_read_report(
+            spec, DET_RULE_DUPLICATE_NAME, stage->name_node,
+            "%s is the name of a record or an enum in C", name);
+    else if (
+        flow != NULL && strncmp(name, flow, length) == 0 && strcmp(name + length, "_flow") == 0)
+        det_flow_read_report(
+            spec, DET_RULE_DUPLICATE_NAME, stage->name_node, "%s is the name of the flow in C",
+            name);
+}
+
 static void check_names(struct det_flow_spec *spec)
 {
     for (uint16_t i = 0; i < spec->flow.stage_count && spec->text->error == 0; i++) {
@@ -134,8 +170,8 @@ static void check_names(struct det_flow_spec *spec)
             report_twice(spec, stage, det_map_get(&spec->names, stage->name), false);
         else if (r < 0)
             spec->text->error = r;
-        else if (check_use(spec, stage->name_node))
-            (void)check_letters(spec, stage->name_node);
+        else if (check_use(spec, stage->name_node) && check_letters(spec, stage->name_node))
+            check_declared(spec, stage);
     }
     for (uint16_t i = 0; i < spec->flow.stage_count && spec->text->error == 0; i++)
         check_suffixes(spec, &spec->read[i]);
