@@ -125,8 +125,8 @@ struct det_stage_functions {
     /* TRANSFORM: emits any number of rows. A negative result rejects the row and drops what it
      * emitted. */
     int (*process)(struct det_stage_call *call, const void *in);
-    /* STATEFUL: folds a row into the state (of its key); a new state is all zero. A negative result
-     * rejects the row; the state is then as it was before the row. */
+    /* STATEFUL: folds a row into the state (of its key), and may emit; a new state is all zero. A
+     * negative result rejects the row; the state is then as it was before the row. */
     int (*accumulate)(struct det_stage_call *call, void *state, const void *in);
     /* STATEFUL: emits from a state (of one key). A negative result fails the stage. */
     int (*emit)(struct det_stage_call *call, void *state);
@@ -254,6 +254,7 @@ struct det_stage_calls {
     void (*wake)(struct det_stage_call *call);
     void (*wake_at)(struct det_stage_call *call, det_time monotonic);
     uint32_t (*room)(struct det_stage_call *call);
+    void (*keep)(struct det_stage_call *call, uint64_t states);
 };
 
 /* Emits one row of the stage's record, copied. 0; DET_ERR_RANGE, DET_ERR_LIMIT and the like: the
@@ -303,6 +304,13 @@ static inline uint32_t det_stage_room(struct det_stage_call *call)
     return call->calls->room(call);
 }
 
+/* STATEFUL, in accumulate(): removes the oldest states, by the first row of their key, until there
+ * are at most `states` (at least 1). The state in hand is not removed. */
+static inline void det_stage_keep(struct det_stage_call *call, uint64_t states)
+{
+    call->calls->keep(call, states);
+}
+
 /* A connector: a stage without C. The program has a list of them (src/program/connectors). */
 struct det_connector {
     const char *name;             /* "csv" */
@@ -310,6 +318,7 @@ struct det_connector {
     unsigned kinds;               /* 1 << enum det_stage_kind, ... */
     unsigned flags;               /* enum det_stage_flags that its stages get */
     struct det_record_ref cursor; /* SOURCE, SINK */
+    struct det_record_ref state;  /* STATEFUL */
     struct det_stage_functions functions;
     /* Checks settings without opening anything, for `detent check`. */
     int (*check)(const struct det_stage *stage, const char *folder, struct det_error *reterr);

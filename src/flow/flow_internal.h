@@ -150,6 +150,7 @@ struct det_flow_stage {
     struct det_flow_turn turn;
     struct det_flow_call call;
     struct det_stage_cursor cursor;
+    const struct det_record *state; /* of a stateful stage */
     struct det_stage_kept kept;
     det_time period;        /* as kept.period, with the turn under way */
     uint64_t last_position; /* of its last group */

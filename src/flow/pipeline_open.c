@@ -47,6 +47,7 @@ static int set_functions(struct det_flow_stage *stage, struct det_error *reterr)
 
     stage->flags = spec->flags;
     stage->cursor.record = det_record_of(spec->cursor);
+    stage->state = det_record_of(spec->state);
     if (!spec->use) {
         if (!spec->functions)
             return det_error_set(
@@ -68,6 +69,8 @@ static int set_functions(struct det_flow_stage *stage, struct det_error *reterr)
     stage->flags |= connector->flags;
     if (!stage->cursor.record)
         stage->cursor.record = det_record_of(connector->cursor);
+    if (!stage->state)
+        stage->state = det_record_of(connector->state);
     return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "flow/flow_internal.h"
+#include "flow/table.h"
 
 static struct det_flow_call *call_of(struct det_stage_call *base)
 {
@@ -201,6 +202,16 @@ static uint32_t room_of(struct det_stage_call *base)
     return used < room ? (uint32_t)(room - used) : 0;
 }
 
+/* The state in hand is the newest, or was there before: then none has to go. */
+static void keep_states(struct det_stage_call *base, uint64_t states)
+{
+    struct det_flow_table *table = call_of(base)->stage->table;
+
+    det_assert(states > 0);
+    while (table && det_table_count(table) > states)
+        det_table_remove(table, det_table_after(table, NULL));
+}
+
 const struct det_stage_calls det_flow_stage_calls = {
     .emit = emit_row,
     .reject = reject_row,
@@ -210,6 +221,7 @@ const struct det_stage_calls det_flow_stage_calls = {
     .wake = wake_stage,
     .wake_at = wake_stage_at,
     .room = room_of,
+    .keep = keep_states,
 };
 
 void det_flow_call_init(

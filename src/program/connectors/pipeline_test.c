@@ -135,6 +135,46 @@ static void generated_rows_reach_a_sink(void **state)
     run_flow(&flow, 0);
 }
 
+/* 1 2 3 1 2 3 ... with room for all keys, and for two. */
+static void repeated_keys_are_dropped(void **state)
+{
+    static const uint64_t wanted[] = { 3, 12 };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const struct det_stage stages[] = {
+            { .name = "make",
+              .kind = DET_STAGE_SOURCE,
+              .use = "generate",
+              .settings = "{count: 12, fields: {id: n, text: text(n % 3)}}",
+              .out = RECORD_OF(tagged) },
+            { .name = "once",
+              .kind = DET_STAGE_STATEFUL,
+              .use = "dedupe",
+              .key = "text",
+              .settings = i ? "{keys: 2}" : "{}",
+              .in = RECORD_OF(tagged),
+              .out = RECORD_OF(tagged) },
+            { .name = "write",
+              .kind = DET_STAGE_SINK,
+              .use = "jsonl",
+              .settings = i ? "{path: some}" : "{path: all}",
+              .in = RECORD_OF(tagged) },
+        };
+        const struct det_edge edges[] = { { 0, 1, 0 }, { 1, 2, 0 } };
+        const struct det_flow flow = { "once", stages, edges, 3, 2 };
+        uint64_t lines = 0;
+        char *output;
+
+        run_flow(&flow, 0);
+        output = read_output(i ? "some" : "all");
+        for (const char *at = output; (at = strchr(at, '\n')); at++)
+            lines++;
+        assert_int_equal(lines, wanted[i]);
+        free(output);
+    }
+}
+
 static void posted_rows_are_answered_when_they_are_on_disk(void **state)
 {
     static char settings[64];
@@ -193,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_csv_file_becomes_filtered_lines_of_json),
         cmocka_unit_test(generated_rows_reach_a_sink),
+        cmocka_unit_test(repeated_keys_are_dropped),
         cmocka_unit_test(posted_rows_are_answered_when_they_are_on_disk),
     };
 
