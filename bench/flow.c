@@ -17,6 +17,8 @@
 struct method {
     enum det_journal_durability durability;
     unsigned stages;
+    bool has_sums;
+    uint32_t window; /* 0: default */
 };
 
 static int run_chain(
@@ -26,6 +28,8 @@ static int run_chain(
         .stage_count = method->stages,
         .durability = method->durability,
         .row_count = rows,
+        .has_sums = method->has_sums,
+        .window = method->window,
     };
     struct det_error error = { .code = 0 };
     int r;
@@ -55,7 +59,7 @@ static int run_rows(struct bench_lap *lap)
 static int run_further(struct bench_lap *lap)
 {
     const struct method *method = lap->argument;
-    const struct method few = { method->durability, 2 };
+    const struct method few = { .durability = method->durability, .stages = 2 };
     double short_time, long_time;
     int r;
 
@@ -65,6 +69,7 @@ static int run_further(struct bench_lap *lap)
     if (r < 0)
         return r;
     lap->nanoseconds = (long_time - short_time) / (method->stages - few.stages);
+    lap->processor_ns = 0;
     return lap->nanoseconds > 0 ? 0 : bench_lap_fail(lap, DET_ERR_RANGE, "the long one was faster");
 }
 
@@ -83,16 +88,25 @@ static int run_obzenflow(struct bench_lap *lap)
     return r;
 }
 
-static const struct method memory_2 = { DET_JOURNAL_MEMORY, 2 };
-static const struct method memory_3 = { DET_JOURNAL_MEMORY, 3 };
-static const struct method memory_10 = { DET_JOURNAL_MEMORY, 10 };
-static const struct method memory_many = { DET_JOURNAL_MEMORY, MANY };
-static const struct method os_3 = { DET_JOURNAL_OS, 3 };
-static const struct method os_10 = { DET_JOURNAL_OS, 10 };
-static const struct method disk_2 = { DET_JOURNAL_DISK, 2 };
-static const struct method disk_3 = { DET_JOURNAL_DISK, 3 };
-static const struct method disk_10 = { DET_JOURNAL_DISK, 10 };
-static const struct method disk_many = { DET_JOURNAL_DISK, MANY };
+static const struct method memory_2 = { .durability = DET_JOURNAL_MEMORY, .stages = 2 };
+static const struct method memory_3 = { .durability = DET_JOURNAL_MEMORY, .stages = 3 };
+static const struct method memory_10 = { .durability = DET_JOURNAL_MEMORY, .stages = 10 };
+static const struct method memory_many = { .durability = DET_JOURNAL_MEMORY, .stages = MANY };
+static const struct method memory_sums = { .durability = DET_JOURNAL_MEMORY,
+                                           .stages = 3,
+                                           .has_sums = true };
+static const struct method disk_sums = { .durability = DET_JOURNAL_DISK,
+                                         .stages = 3,
+                                         .has_sums = true };
+static const struct method disk_wide = { .durability = DET_JOURNAL_DISK,
+                                         .stages = 3,
+                                         .window = 16384 };
+static const struct method os_3 = { .durability = DET_JOURNAL_OS, .stages = 3 };
+static const struct method os_10 = { .durability = DET_JOURNAL_OS, .stages = 10 };
+static const struct method disk_2 = { .durability = DET_JOURNAL_DISK, .stages = 2 };
+static const struct method disk_3 = { .durability = DET_JOURNAL_DISK, .stages = 3 };
+static const struct method disk_10 = { .durability = DET_JOURNAL_DISK, .stages = 10 };
+static const struct method disk_many = { .durability = DET_JOURNAL_DISK, .stages = MANY };
 
 #define OURS(method, count) BENCH_OURS, run_rows, &(method), count, CHAIN_ROW_SIZE
 #define FURTHER(method) \
@@ -106,6 +120,7 @@ static const struct bench_case cases[] = {
     { "memory: 3 stages", OURS(memory_3, 500000), AHEAD_OF(MEMORY_PEER) },
     { "memory: 10 stages", OURS(memory_10, 100000), .against = MEMORY_PEER },
     { MEMORY_PEER, PEER("memory") },
+    { "memory: 3 stages, sums of 1,000 keys", OURS(memory_sums, 500000), .against = MEMORY_PEER },
     { "memory: each further stage", FURTHER(memory_many) },
     { "os: 3 stages", OURS(os_3, 500000), AHEAD_OF(DISK_PEER) },
     { "os: 10 stages", OURS(os_10, 100000), .against = DISK_PEER },
@@ -114,6 +129,8 @@ static const struct bench_case cases[] = {
     { "disk: 2 stages", OURS(disk_2, 500000), .against = DISK_PEER },
     { "disk: 3 stages", OURS(disk_3, 500000), .against = DISK_PEER,
       .goals = { { BENCH_NS_MAX, 1000 }, { BENCH_AHEAD_OF, 0, DISK_PEER } } },
+    { "disk: 3 stages, window of 16,384 rows", OURS(disk_wide, 500000), .against = DISK_PEER },
+    { "disk: 3 stages, sums of 1,000 keys", OURS(disk_sums, 500000), .against = DISK_PEER },
     { "disk: 10 stages", OURS(disk_10, 100000), .against = DISK_PEER },
     { "disk: each further stage", FURTHER(disk_many) },
 };
@@ -123,6 +140,7 @@ const struct bench bench_flow = {
     .title = "flow: rows of 256 bytes from source to sink",
     .operation = "row",
     .rounds = 7,
+    .has_processor = true,
     .cases = cases,
     .case_count = sizeof cases / sizeof cases[0],
 };

@@ -19,6 +19,8 @@ struct chain {
     uint64_t row_count; /* that the source emits */
     bool is_endless;    /* the source does not end after them */
     bool is_ping;       /* it emits a row when the sink has got the one before */
+    bool has_sums;      /* the stage before the sink sums by 1,000 keys, and emits at the end */
+    uint32_t window;    /* 0: default */
     struct det_loop *loop;
     struct det_journal_threads *threads;
 
