@@ -474,7 +474,9 @@ static int read_flow(struct det_test_memory *memory, void *argument)
 static void allocation_failures_are_reported_and_leak_nothing(void **state)
 {
     static char good[] = FLOW "TRANSFORM(check, order, order, WITH(a, b), WINDOW(8))\n"
-                              "EDGE(read_orders, check)\nEDGE(check, ship)\n";
+                              "EDGE(read_orders, check)\nEDGE(check, ship)\n"
+                              "STATEFUL(sum, order, order, STATE(order), KEY(\"cents + 1\"))\n"
+                              "EDGE(check, sum)\nEDGE(sum, ship)\n";
     static char bad[] = FLOW "TRANSFORM(check, order, ordr, WITH(a, b), WINDOW(8))\n"
                              "EDGE(read_orders, chek)\nEDGE(check, ship)\n";
 
