@@ -150,7 +150,6 @@ struct det_flow_stage {
     struct det_flow_turn turn;
     struct det_flow_call call;
     struct det_stage_cursor cursor;
-    const struct det_record *state; /* of a stateful stage */
     struct det_stage_kept kept;
     det_time period;        /* as kept.period, with the turn under way */
     uint64_t last_position; /* of its last group */
@@ -171,6 +170,9 @@ struct det_flow_stage {
     } failure;
     struct det_stage_shown shown;
 };
+
+/* The record of the states of a stateful stage: its own, or that of its connector. NULL: none. */
+const struct det_record *det_stage_state_record(const struct det_flow_stage *stage);
 
 /* A fact that has not been appended yet; the reason is a text of the pipeline or of a stage. */
 struct det_pending_fact {

@@ -40,6 +40,15 @@ static const struct det_connector *find_connector(
     return found;
 }
 
+const struct det_record *det_stage_state_record(const struct det_flow_stage *stage)
+{
+    const struct det_record *record = det_record_of(stage->spec->state);
+    const struct det_connector *connector =
+        stage->spec->use ? find_connector(stage->pipeline, stage->spec) : NULL;
+
+    return record || !connector ? record : det_record_of(connector->state);
+}
+
 static int set_functions(struct det_flow_stage *stage, struct det_error *reterr)
 {
     const struct det_stage *spec = stage->spec;
@@ -47,7 +56,6 @@ static int set_functions(struct det_flow_stage *stage, struct det_error *reterr)
 
     stage->flags = spec->flags;
     stage->cursor.record = det_record_of(spec->cursor);
-    stage->state = det_record_of(spec->state);
     if (!spec->use) {
         if (!spec->functions)
             return det_error_set(
@@ -69,8 +77,6 @@ static int set_functions(struct det_flow_stage *stage, struct det_error *reterr)
     stage->flags |= connector->flags;
     if (!stage->cursor.record)
         stage->cursor.record = det_record_of(connector->cursor);
-    if (!stage->state)
-        stage->state = det_record_of(connector->state);
     return 0;
 }
 

@@ -36,7 +36,7 @@ struct flow_stateful {
 static int open_stateful(struct det_flow_stage *stage, struct det_error *reterr)
 {
     const struct det_allocator *allocator = stage->pipeline->allocator;
-    const struct det_record *record = stage->state;
+    const struct det_record *record = det_stage_state_record(stage);
     struct flow_stateful *stateful;
     int r = 0;
 

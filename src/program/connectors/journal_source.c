@@ -186,7 +186,7 @@ static int begin_reading(
     if (r == DET_ERR_RANGE)
         return det_stage_fail(
             call, r,
-            "%.120s: the rows after position %llu were dropped or never written: begin a new run, "
+            "%.120s: position %llu was read, but what follows was dropped: begin a new run, "
             "or keep more",
             source->folder, (unsigned long long)cursor->position);
     return r < 0 ? fail_source(call, source, r, &error) : 1;
