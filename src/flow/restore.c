@@ -205,9 +205,10 @@ static int restore_states(struct det_flow_stage *stage, struct det_error *reterr
     r = det_journal_reader_open(journal, &options, &reader, reterr);
     while (r >= 0 && (r = det_journal_reader_next(reader, &row, reterr)) > 0)
         r = det_table_restore(stage->table, &row, reterr);
-    if (r == 0)
-        det_table_restored(stage->table, &stage->kept);
-    return r;
+    if (r < 0)
+        return r;
+    r = det_table_restored(stage->table, &stage->kept);
+    return r < 0 ? det_error_set(reterr, r, "out of memory for stage %s", stage->spec->name) : 0;
 }
 
 static int restore_values(struct det_flow_stage *stage, struct det_error *reterr)

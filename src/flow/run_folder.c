@@ -96,6 +96,17 @@ static int is_finished(struct det_journal *journal, bool *ret, struct det_error 
     return r < 0 ? r : 0;
 }
 
+static int write_latest(const struct det_pipeline *pipeline, struct det_error *reterr)
+{
+    char path[DET_PATH_MAX + 16], text[LATEST_MAX];
+    int r;
+
+    (void)snprintf(path, sizeof path, "%s/latest", pipeline->folder);
+    (void)snprintf(text, sizeof text, "%06llu\n", (unsigned long long)pipeline->run_number);
+    r = det_file_replace(pipeline->world, path, text, strlen(text));
+    return r < 0 ? det_error_set(reterr, r, "cannot write %s: %s", path, det_error_text(r)) : 0;
+}
+
 /* The journal of the last run, if it is to be continued; else none. */
 static int open_last(struct det_pipeline *pipeline, uint64_t number, struct det_error *reterr)
 {
@@ -115,7 +126,8 @@ static int open_last(struct det_pipeline *pipeline, uint64_t number, struct det_
     }
     pipeline->journal = journal;
     pipeline->run_number = number;
-    return 0;
+    /* It may be in the page cache only: an open that wrote it and could not sync it has failed. */
+    return write_latest(pipeline, reterr);
 }
 
 /* A folder with rows that `latest` does not name was left by a crash. */
@@ -139,18 +151,32 @@ static int open_next(struct det_pipeline *pipeline, uint64_t number, struct det_
         reterr, DET_ERR_LIMIT, "%s has %d runs; move it away", pipeline->folder, RUN_MAX);
 }
 
+/* The folder, durable in the one above before the first run. */
+static int make_folder(const struct det_pipeline *pipeline)
+{
+    char above[DET_PATH_MAX];
+    int r;
+
+    r = pipeline->world->ops->folder_make(pipeline->world, pipeline->folder);
+    if (r < 0 && r != DET_ERR_EXISTS)
+        return r;
+    r = det_file_folder(pipeline->folder, above);
+    return r < 0 ? r : det_folder_sync(pipeline->world, above);
+}
+
 static int open_in_folder(struct det_pipeline *pipeline, struct det_error *reterr)
 {
     uint64_t number;
     int r;
 
-    r = pipeline->world->ops->folder_make(pipeline->world, pipeline->folder);
-    if (r < 0 && r != DET_ERR_EXISTS)
+    r = read_latest(pipeline, &number, reterr);
+    if (r < 0)
+        return r;
+    r = number == 0 ? make_folder(pipeline) : 0;
+    if (r < 0)
         return det_error_set(
             reterr, r, "cannot make the folder %s: %s", pipeline->folder, det_error_text(r));
-    r = read_latest(pipeline, &number, reterr);
-    if (r == 0)
-        r = open_last(pipeline, number, reterr);
+    r = open_last(pipeline, number, reterr);
     if (r == 0 && !pipeline->journal)
         r = open_next(pipeline, number, reterr);
     return r;
@@ -208,7 +234,6 @@ int det_run_open(struct det_pipeline *pipeline, struct det_error *reterr)
 
 int det_run_begin(struct det_pipeline *pipeline, struct det_error *reterr)
 {
-    char path[DET_PATH_MAX + 16], text[LATEST_MAX];
     int r;
 
     r = det_checkpoint_append(pipeline);
@@ -218,10 +243,5 @@ int det_run_begin(struct det_pipeline *pipeline, struct det_error *reterr)
         return det_error_set(
             reterr, r, "cannot begin a run of flow %s: %s", pipeline->flow->name,
             det_error_text(r));
-    if (!pipeline->folder)
-        return 0;
-    (void)snprintf(path, sizeof path, "%s/latest", pipeline->folder);
-    (void)snprintf(text, sizeof text, "%06llu\n", (unsigned long long)pipeline->run_number);
-    r = det_file_replace(pipeline->world, path, text, strlen(text));
-    return r < 0 ? det_error_set(reterr, r, "cannot write %s: %s", path, det_error_text(r)) : 0;
+    return pipeline->folder ? write_latest(pipeline, reterr) : 0;
 }

@@ -4,6 +4,7 @@
 /* table.c - states by key and their changelog; see table.h. */
 #include "flow/table.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -167,6 +168,8 @@ struct det_table_entry *det_table_put(struct det_flow_table *table, struct det_v
 
 void det_table_change(struct det_flow_table *table, struct det_table_entry *entry)
 {
+    det_list_remove(&entry->all);
+    det_list_append(&table->all, &entry->all);
     if (entry->is_changed)
         return;
     entry->is_changed = true;
@@ -368,8 +371,35 @@ int det_table_restore(
     return 0;
 }
 
+static int compare_positions(const void *a, const void *b)
+{
+    const struct det_table_entry *const *left = a, *const *right = b;
+
+    return ((*left)->position > (*right)->position) - ((*left)->position < (*right)->position);
+}
+
+/* The order in the log is another one: old states were written again. */
+static int sort_by_position(struct det_flow_table *table)
+{
+    struct det_table_entry **entries;
+    struct det_list *link;
+    size_t count = 0;
+
+    entries = DET_NEW_ARRAY(table->allocator, table->count, struct det_table_entry *);
+    if (!entries)
+        return DET_ERR_NO_MEMORY;
+    while ((link = det_list_take(&table->all)))
+        entries[count++] = DET_CONTAINER(link, struct det_table_entry, all);
+    if (count > 0)
+        qsort(entries, count, sizeof *entries, compare_positions);
+    for (size_t i = 0; i < count; i++)
+        det_list_append(&table->all, &entries[i]->all);
+    DET_DELETE_ARRAY(table->allocator, entries, count);
+    return 0;
+}
+
 /* Numbers of rows were counted from the first one that was read. */
-void det_table_restored(struct det_flow_table *table, const struct det_stage_kept *kept)
+int det_table_restored(struct det_flow_table *table, const struct det_stage_kept *kept)
 {
     uint64_t before =
         kept->state_rows > table->rows_written ? kept->state_rows - table->rows_written : 0;
@@ -377,4 +407,5 @@ void det_table_restored(struct det_flow_table *table, const struct det_stage_kep
     DET_LIST_EACH(link, &table->order)
     DET_CONTAINER(link, struct det_table_entry, order)->written_row += before;
     table->rows_written += before;
+    return sort_by_position(table);
 }

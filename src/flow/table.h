@@ -45,11 +45,11 @@ uint64_t det_table_count(const struct det_flow_table *table);
 struct det_table_entry *det_table_get(const struct det_flow_table *table, struct det_view key);
 /* Adds a state, all zero; the key must not be in the table. NULL: out of memory. */
 struct det_table_entry *det_table_put(struct det_flow_table *table, struct det_view key);
-/* The next turn writes it. */
+/* The next turn writes it; it is the last one of all. */
 void det_table_change(struct det_flow_table *table, struct det_table_entry *entry);
 /* Removes a state; the next turn writes that it is gone, if a row of it was written. */
 void det_table_remove(struct det_flow_table *table, struct det_table_entry *entry);
-/* All entries in the order of their creation; NULL: the first; NULL at the end. Entries that were
+/* All entries in the order of their last rows; NULL: the first; NULL at the end. Entries that were
  * returned may be removed. */
 struct det_table_entry *det_table_after(
     const struct det_flow_table *table, const struct det_table_entry *entry);
@@ -66,7 +66,8 @@ void det_table_published(const struct det_flow_table *table, struct det_stage_ke
 /* A row of the changelog, in order. DET_ERR_MALFORMED and errors of det_record_decode(). */
 DET_MUST_CHECK int det_table_restore(
     struct det_flow_table *table, const struct det_journal_row *row, struct det_error *reterr);
-/* After the last one. */
-void det_table_restored(struct det_flow_table *table, const struct det_stage_kept *kept);
+/* After the last one. DET_ERR_NO_MEMORY. */
+DET_MUST_CHECK int det_table_restored(
+    struct det_flow_table *table, const struct det_stage_kept *kept);
 
 #endif

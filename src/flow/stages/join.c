@@ -222,17 +222,18 @@ static struct det_flow_edge *next_edge(struct det_flow_stage *stage, enum join_s
 static int process_side(struct det_flow_stage *stage, enum join_side side)
 {
     const struct flow_join *join = stage->particular;
-    struct det_flow_edge *edge = NULL;
+    struct det_flow_edge *edge;
+    uint32_t rows = 0;
     int r = 0;
 
     det_stage_begin_turn(stage);
     stage->is_blocked = stage->turn.reserved == 0;
     if (stage->is_blocked)
         return DET_DIRECTIVE_CONTINUE;
-    for (uint32_t i = 0; i < DET_TURN_ROWS && r == 0 && !is_full(&stage->turn); i++) {
-        if (join->is_poisoned || !(edge = next_edge(stage, side)))
-            break;
+    while (rows < DET_TURN_ROWS && r == 0 && !join->is_poisoned && !is_full(&stage->turn) &&
+           (edge = next_edge(stage, side)) != NULL) {
         r = process_row(stage, edge);
+        rows++;
     }
     /* In the group of the row that has no match: no crash can come between them. */
     if (r == 0 && join->is_poisoned) {
@@ -244,7 +245,7 @@ static int process_side(struct det_flow_stage *stage, enum join_side side)
     r = det_stage_commit(stage);
     if (r <= 0)
         return r;
-    return edge ? DET_DIRECTIVE_AGAIN : DET_DIRECTIVE_CONTINUE;
+    return rows > 0 ? DET_DIRECTIVE_AGAIN : DET_DIRECTIVE_CONTINUE;
 }
 
 /* ---- dispatch */
