@@ -184,7 +184,11 @@ static int run_on_loop(struct det_flow_stage *stage)
     r = det_stage_commit(stage);
     if (r <= 0)
         return r;
-    return source->is_idle ? DET_DIRECTIVE_CONTINUE : DET_DIRECTIVE_AGAIN;
+    if (!source->is_idle)
+        return DET_DIRECTIVE_AGAIN;
+    if (source->due != DET_NEVER)
+        r = det_component_wake_at(&stage->component, source->due);
+    return r < 0 ? r : DET_DIRECTIVE_CONTINUE;
 }
 
 /* ---- on the pool */
