@@ -220,7 +220,7 @@ int settings_path(
 {
     int size;
 
-    if (folder && *path != '/')
+    if (folder && *path != '/' && strcmp(folder, ".") != 0)
         size = snprintf(target, DET_PATH_MAX, "%s/%s", folder, path);
     else
         size = snprintf(target, DET_PATH_MAX, "%s", path);
