@@ -55,6 +55,24 @@ static bool may_read(const struct det_file_log *log, uint64_t position)
     return position < log->mark.acknowledged;
 }
 
+/* Goes on after damage that the mark proves, if loss is accepted: 1. */
+static int skip_damage(struct det_file_log *log, struct det_scan *scan)
+{
+    struct det_frame frame;
+    const char *data;
+    bool has_bytes;
+    int r;
+
+    if (!log->options.accepts_loss || log->position >= log->mark.acknowledged)
+        return 0;
+    r = det_scan_resync(scan, log->position + 1, &has_bytes);
+    if (r > 0)
+        r = det_scan_frame(scan, &frame, &data) == DET_SCAN_FRAME;
+    if (r > 0)
+        log->position = frame.first - 1;
+    return r;
+}
+
 /* Reads the frames of the last segment from `offset` on. */
 static int follow_frames(struct det_file_log *log, const struct det_journal_stream_sink *sink)
 {
@@ -65,9 +83,17 @@ static int follow_frames(struct det_file_log *log, const struct det_journal_stre
 
     det_window_init(&scan.window, log->world, log->allocator);
     det_window_set_file(&scan.window, log->file);
-    while (may_read(log, log->position) && (r = det_scan_frame(&scan, &frame, &data)) == 0) {
-        if (frame.first != log->position + 1 || frame.kind == DET_FRAME_INDEX)
+    while (r >= 0 && may_read(log, log->position)) {
+        r = det_scan_frame(&scan, &frame, &data);
+        if (r < 0)
             break;
+        if (r != DET_SCAN_FRAME || frame.first != log->position + 1 ||
+            frame.kind == DET_FRAME_INDEX) {
+            r = skip_damage(log, &scan);
+            if (r <= 0)
+                break;
+            continue;
+        }
         r = det_scan_streams(&frame, data, sink);
         if (r < 0)
             break;
