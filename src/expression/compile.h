@@ -140,6 +140,19 @@ DET_MUST_CHECK int det_compile_field(
     struct compiler *compiler, const struct expression_token *token);
 DET_MUST_CHECK int det_compile_index(struct compiler *compiler, uint32_t end);
 DET_MUST_CHECK int det_compile_read(struct compiler *compiler, const struct operand *operand);
+/* The integer fields, in the order of the operations that have them. */
+enum field_type {
+    FIELD_U8,
+    FIELD_U16,
+    FIELD_U32,
+    FIELD_U64,
+    FIELD_I8,
+    FIELD_I16,
+    FIELD_I32,
+    FIELD_I64,
+};
+/* The type of an integer, time or enum that is a field of an input and not loaded; else -1. */
+int det_compile_field_type(const struct operand *operand);
 void det_compile_load_place(struct compiler *compiler, unsigned depth);
 
 /* Operators on the last operands. `column` of the compiler is that of the operator. */

@@ -40,6 +40,32 @@ static const struct comparison *find_comparison(enum expression_token_kind sign)
     return &comparisons[i];
 }
 
+/* A field of an input and a constant of 32 bits are one step. */
+static bool emit_field_comparison(struct compiler *compiler, enum expression_token_kind sign)
+{
+    unsigned depth = compiler->depth - 2, variants = EXPRESSION_FIELD_VARIANTS;
+    struct operand *a = &compiler->operands[depth], *b = a + 1;
+    int type = det_compile_field_type(a);
+    struct expression_step *step;
+
+    if (type < 0 || b->form != OPERAND_CONSTANT || b->value.w.high != b->value.i >> 63 ||
+        b->value.i > INT32_MAX || b->value.i < (type == FIELD_U64 ? 0 : INT32_MIN))
+        return false;
+    if (det_compile_read(compiler, a) < 0)
+        compiler->has_no_memory = true;
+    step = det_compile_emit(
+        compiler,
+        (enum expression_operation)(
+            EXPRESSION_EQ_U8 +
+            ((unsigned)type * COMPARISON_COUNT + (unsigned)(find_comparison(sign) - comparisons)) *
+                variants),
+        depth, depth, 0);
+    step->input = a->input;
+    step->k.place.offset = a->offset;
+    step->k.place.capacity = (uint32_t)(int32_t)b->value.i;
+    return true;
+}
+
 /* Emits the step on the last two operands, with a constant if the right one is. */
 static void emit_comparison(struct compiler *compiler, enum expression_operation operation)
 {
@@ -202,7 +228,9 @@ int det_compile_comparison(struct compiler *compiler, enum expression_token_kind
     exchange_sides(compiler, &sign);
     comparison = find_comparison(sign);
     step = a->type == b->type ? same_type_step(compiler, comparison) : EXPRESSION_NOTHING;
-    if (step != EXPRESSION_NOTHING)
+    if (step != EXPRESSION_NOTHING && emit_field_comparison(compiler, sign))
+        step = EXPRESSION_EQ_U8;
+    else if (step != EXPRESSION_NOTHING)
         emit_comparison(compiler, step);
     else if (
         (a->type == DET_EXPRESSION_INT && b->type == DET_EXPRESSION_FLOAT) ||
@@ -216,29 +244,37 @@ int det_compile_comparison(struct compiler *compiler, enum expression_token_kind
     return is_constant ? det_compile_fold(compiler, mark, depth) : 0;
 }
 
-/* Whether the last step is a comparison into this slot that may still become one that jumps. */
-static bool ends_with_comparison(const struct compiler *compiler, unsigned depth)
+/* If the last step is a comparison into this slot that may still become one that jumps: what its
+ * operation grows by; else 0. */
+static unsigned jumping_variant(const struct compiler *compiler, unsigned depth, bool sense)
 {
     const struct expression_step *last = &compiler->steps[compiler->step_count - 1];
-    unsigned first = EXPRESSION_EQ_I, after = EXPRESSION_NOT;
+    unsigned operation = last->operation;
 
-    return compiler->label != compile_next(compiler) && last->target == depth &&
-           last->operation >= first && last->operation < after &&
-           (last->operation - first) % EXPRESSION_VARIANTS < EXPRESSION_JUMP_IF_FALSE;
+    if (compiler->label == compile_next(compiler) || last->target != depth)
+        return 0;
+    if (operation >= EXPRESSION_EQ_I && operation < EXPRESSION_EQ_U8)
+        return (operation - EXPRESSION_EQ_I) % EXPRESSION_VARIANTS >= EXPRESSION_JUMP_IF_FALSE ? 0
+               : sense ? EXPRESSION_JUMP_IF_TRUE
+                       : EXPRESSION_JUMP_IF_FALSE;
+    if (operation >= EXPRESSION_EQ_U8 && operation < EXPRESSION_ADD_I_U8)
+        return (operation - EXPRESSION_EQ_U8) % EXPRESSION_FIELD_VARIANTS != 0 ? 0 : sense ? 2 : 1;
+    return 0;
 }
 
 /* A jump if the condition is this; its step joins the list. */
 static void jump_if(struct compiler *compiler, bool sense, uint16_t *list)
 {
     unsigned depth = compiler->depth - 1;
-    unsigned variant = sense ? EXPRESSION_JUMP_IF_TRUE : EXPRESSION_JUMP_IF_FALSE;
+    unsigned variant;
     const struct operand *operand = compile_top(compiler);
     struct expression_step *last;
 
     if (operand->form != OPERAND_SLOT)
         det_compile_load(compiler, depth);
     last = &compiler->steps[compiler->step_count - 1];
-    if (ends_with_comparison(compiler, depth)) {
+    variant = jumping_variant(compiler, depth, sense);
+    if (variant > 0) {
         last->operation = (uint16_t)(last->operation + variant);
         det_compile_list(compiler, list);
         return;

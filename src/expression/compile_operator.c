@@ -115,16 +115,54 @@ static struct arithmetic arithmetic_of(enum expression_token_kind sign)
     }
 }
 
+/* The step of a sum, a difference or a product whose right side is a field; NOTHING: there is
+ * none. */
+static enum expression_operation field_step(enum expression_operation operation, int type)
+{
+    static const enum expression_operation steps[] = {
+        EXPRESSION_ADD_I,      EXPRESSION_ADD_W,      EXPRESSION_SUBTRACT_I,
+        EXPRESSION_SUBTRACT_W, EXPRESSION_MULTIPLY_I, EXPRESSION_MULTIPLY_W
+    };
+    unsigned count = sizeof steps / sizeof steps[0];
+
+    if (operation == EXPRESSION_ADD_T && type == FIELD_I64)
+        return EXPRESSION_ADD_T_FIELD;
+    if (operation == EXPRESSION_SUBTRACT_T && type == FIELD_I64)
+        return EXPRESSION_SUBTRACT_T_FIELD;
+    if (type < 0 || type == FIELD_U64)
+        return EXPRESSION_NOTHING;
+    for (unsigned i = 0; i < count; i++)
+        if (operation == steps[i])
+            return (enum expression_operation)(
+                EXPRESSION_ADD_I_U8 + (unsigned)(type - (type > FIELD_U64)) * count + i);
+    return EXPRESSION_NOTHING;
+}
+
+static void emit_with_field(struct compiler *compiler, enum expression_operation operation)
+{
+    unsigned depth = compiler->depth - 2;
+    const struct operand *b = compile_top(compiler);
+    struct expression_step *step = det_compile_emit(compiler, operation, depth, depth, 0);
+
+    step->input = b->input;
+    step->k.place.offset = b->offset;
+    if (det_compile_read(compiler, b) < 0)
+        compiler->has_no_memory = true;
+}
+
 /* A step on the last two operands, which replaces them. `has_k`: with a constant it is the next
  * operation. */
 static void emit_on_both(struct compiler *compiler, enum expression_operation operation, bool has_k)
 {
     unsigned depth = compiler->depth - 2;
     struct operand *b = compile_top(compiler);
+    enum expression_operation with_field = field_step(operation, det_compile_field_type(b));
     struct expression_step *step;
 
     det_compile_load(compiler, depth);
-    if (has_k && b->form == OPERAND_CONSTANT && b->type != DET_EXPRESSION_FLOAT) {
+    if (with_field != EXPRESSION_NOTHING) {
+        emit_with_field(compiler, with_field);
+    } else if (has_k && b->form == OPERAND_CONSTANT && b->type != DET_EXPRESSION_FLOAT) {
         step =
             det_compile_emit(compiler, (enum expression_operation)(operation + 1), depth, depth, 0);
         step->k.i = b->value.i;

@@ -392,6 +392,31 @@ static enum expression_operation load_of(const struct operand *operand)
     return EXPRESSION_LOAD_PLACE;
 }
 
+int det_compile_field_type(const struct operand *operand)
+{
+    int size = operand->size == 1 ? 0 : operand->size == 2 ? 1 : operand->size == 4 ? 2 : 3;
+
+    if (operand->form != OPERAND_PLACE || operand->is_at || operand->type == DET_EXPRESSION_ARRAY)
+        return -1;
+    switch (operand->kind) {
+    case DET_KIND_UNSIGNED:
+        return FIELD_U8 + size;
+    case DET_KIND_SIGNED:
+        return FIELD_I8 + size;
+    case DET_KIND_ENUM:
+        return FIELD_I32;
+    case DET_KIND_TIME:
+        return FIELD_I64;
+    case DET_KIND_FLOAT:
+    case DET_KIND_BOOL:
+    case DET_KIND_TEXT:
+    case DET_KIND_BYTES:
+    case DET_KIND_RECORD:
+        break;
+    }
+    return -1;
+}
+
 void det_compile_load_place(struct compiler *compiler, unsigned depth)
 {
     struct operand *operand = &compiler->operands[depth];

@@ -160,28 +160,27 @@ const struct det_expression_read *det_expression_reads(
     return expression->reads;
 }
 
-/* Fills the error of a failed step. */
-static int report_step(
-    const struct det_expression *expression, const struct expression_step *step, int code,
-    const char *reason, struct det_error *reterr)
+int det_expression_report(
+    const struct det_expression *expression, const struct expression_step *step,
+    const struct expression_frame *frame, int code, struct det_error *reterr)
 {
     if (!reterr)
         return code;
     return det_expression_fail(
-        reterr, code, expression->columns[step - expression->steps], "%s", reason);
+        reterr, code, expression->columns[step - expression->steps], "%s", frame->reason);
 }
 
-int det_expression_evaluate(
+/* 0, 1 if the result is absent, or an error. */
+static int evaluate(
     const struct det_expression *expression, const void *const *inputs,
-    struct det_expression_scratch *scratch, struct det_error *reterr)
+    struct expression_frame *frame, struct det_error *reterr)
 {
-    struct expression_frame frame = { scratch, NULL };
     const struct expression_step *failed = NULL;
     int r;
 
-    scratch->used = 0;
-    r = det_expression_run(expression->steps, inputs, &frame, &failed);
-    return r < 0 ? report_step(expression, failed, r, frame.reason, reterr) : r;
+    frame->scratch->used = 0;
+    r = det_expression_run(expression->steps, inputs, frame, &failed);
+    return r < 0 ? det_expression_report(expression, failed, frame, r, reterr) : r;
 }
 
 int det_expression_value(
@@ -190,8 +189,11 @@ int det_expression_value(
     struct det_error *reterr)
 {
     const union expression_slot *slot = expression_result(scratch);
-    int r = det_expression_evaluate(expression, inputs, scratch, reterr);
+    struct expression_frame frame = { .scratch = scratch };
+    int r;
 
+    det_assert(!expression->target.field);
+    r = evaluate(expression, inputs, &frame, reterr);
     if (r < 0)
         return r;
     *ret = (struct det_expression_value){ .type = expression->type, .is_absent = r > 0 };
@@ -231,9 +233,71 @@ int det_expression_test(
     const struct det_expression *expression, const void *const *inputs,
     struct det_expression_scratch *scratch, struct det_error *reterr)
 {
+    struct expression_frame frame = { .scratch = scratch };
     int r;
 
-    det_assert(expression->type == DET_EXPRESSION_BOOL);
-    r = det_expression_evaluate(expression, inputs, scratch, reterr);
+    det_assert(expression->type == DET_EXPRESSION_BOOL && !expression->target.field);
+    r = evaluate(expression, inputs, &frame, reterr);
     return r < 0 ? r : r == 0 && expression_result(scratch)->b;
+}
+
+int det_expression_store(
+    const struct det_expression *expression, const void *const *inputs,
+    struct det_expression_scratch *scratch, void *target, struct det_error *reterr)
+{
+    struct expression_frame frame = { .scratch = scratch, .target = target };
+    int r;
+
+    det_assert(expression->target.field != NULL);
+    r = evaluate(expression, inputs, &frame, reterr);
+    return r < 0 ? r : 0;
+}
+
+/* Runs the rows; an error ends a run, and the next one goes on with the row after it. */
+static size_t run_rows(
+    const struct det_expression *expression, const struct det_expression_rows *rows,
+    struct expression_frame *frame, struct expression_batch *batch)
+{
+    const struct expression_step *failed;
+    size_t errors = 0;
+
+    batch->strides = rows->strides;
+    batch->input_count = expression->input_count;
+    batch->count = rows->count;
+    frame->batch = batch;
+    frame->scratch->used = 0;
+    for (size_t i = 0; i < batch->input_count; i++)
+        batch->inputs[i] = rows->inputs[i];
+    while (batch->index < batch->count) {
+        int r = det_expression_run(expression->steps, batch->inputs, frame, &failed);
+
+        if (r == 0)
+            break;
+        errors++;
+        if (!expression_next_row(frame, (int8_t)r))
+            break;
+    }
+    return errors;
+}
+
+size_t det_expression_test_rows(
+    const struct det_expression *expression, const struct det_expression_rows *rows,
+    struct det_expression_scratch *scratch, int8_t *results)
+{
+    struct expression_frame frame = { .scratch = scratch };
+    struct expression_batch batch = { .results = results };
+
+    det_assert(expression->type == DET_EXPRESSION_BOOL && !expression->target.field);
+    return run_rows(expression, rows, &frame, &batch);
+}
+
+size_t det_expression_store_rows(
+    const struct det_expression *expression, const struct det_expression_rows *rows,
+    struct det_expression_scratch *scratch, void *targets, size_t stride, int8_t *results)
+{
+    struct expression_frame frame = { .scratch = scratch, .target = targets };
+    struct expression_batch batch = { .results = results, .target_stride = stride };
+
+    det_assert(expression->target.field != NULL);
+    return run_rows(expression, rows, &frame, &batch);
 }

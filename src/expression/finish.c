@@ -135,7 +135,6 @@ static int fit_array(struct compiler *compiler, const struct det_field *field)
         (field->kind == DET_KIND_ENUM &&
          !det_compile_same_enum(det_enum_of(from->enumeration), det_enum_of(field->enumeration))))
         return fail_target(compiler, "an array of the same elements");
-    compiler->program->target.array = *operand->array;
     return 0;
 }
 
@@ -259,6 +258,63 @@ static int copy_reads(struct compiler *compiler)
     return 0;
 }
 
+static enum expression_operation store_of(const struct expression_target *target)
+{
+    const struct det_field *field = target->field;
+    bool is_natural = field->kind == DET_KIND_UNSIGNED;
+
+    if (field->flags & DET_FIELD_ARRAY)
+        return EXPRESSION_STORE_VALUE;
+    if (field->kind == DET_KIND_FLOAT)
+        return EXPRESSION_STORE_F64;
+    if (field->kind == DET_KIND_BOOL)
+        return EXPRESSION_STORE_BOOL;
+    if (field->kind == DET_KIND_TIME)
+        return EXPRESSION_STORE_64;
+    if (!is_natural && field->kind != DET_KIND_SIGNED)
+        return EXPRESSION_STORE_VALUE;
+    if (target->is_checked && field->size == 8)
+        return is_natural ? EXPRESSION_STORE_U64 : EXPRESSION_STORE_I64;
+    if (target->is_checked)
+        return EXPRESSION_STORE_VALUE;
+    return field->size == 1   ? EXPRESSION_STORE_8
+           : field->size == 2 ? EXPRESSION_STORE_16
+           : field->size == 4 ? EXPRESSION_STORE_32
+                              : EXPRESSION_STORE_64;
+}
+
+static void emit_store(struct compiler *compiler, enum expression_operation operation)
+{
+    const struct expression_target *target = &compiler->program->target;
+    struct expression_step *step = det_compile_emit(compiler, operation, 0, 0, 0);
+
+    if (operation == EXPRESSION_STORE_VALUE)
+        step->k.target = target;
+    else if (operation == EXPRESSION_STORE_PRESENT || operation == EXPRESSION_STORE_ABSENT)
+        step->k.place.offset = target->base + target->field->presence;
+    else
+        step->k.place.offset = target->base + target->field->offset;
+}
+
+/* The steps after the value is in its slot, and those of an absent one. */
+static void end_program(struct compiler *compiler, uint16_t misses)
+{
+    struct expression_target *target = &compiler->program->target;
+    bool is_optional = target->field && (target->field->flags & DET_FIELD_OPTIONAL);
+
+    target->type = compile_top(compiler)->type;
+    if (target->field && target->type != DET_EXPRESSION_ANY)
+        emit_store(compiler, store_of(target));
+    if (is_optional)
+        emit_store(compiler, EXPRESSION_STORE_PRESENT);
+    (void)det_compile_emit(
+        compiler, target->field ? EXPRESSION_STORED : EXPRESSION_RETURN, 0, 0, 0);
+    det_compile_land(compiler, &misses);
+    if (is_optional)
+        emit_store(compiler, EXPRESSION_STORE_ABSENT);
+    (void)det_compile_emit(compiler, EXPRESSION_ABSENT, 0, 0, 0);
+}
+
 int det_compile_finish(struct compiler *compiler)
 {
     struct det_expression *program = compiler->program;
@@ -281,13 +337,10 @@ int det_compile_finish(struct compiler *compiler)
     if (r < 0)
         return r;
     program->type = operand->type;
-    program->may_be_large = operand->high > INT64_MAX;
+    compiler->column = operand->start;
     if (operand->type != DET_EXPRESSION_ANY)
         det_compile_load(compiler, 0);
-    (void)det_compile_emit(compiler, EXPRESSION_RETURN, 0, 0, 0);
-    if (is_optional)
-        det_compile_land(compiler, &misses);
-    (void)det_compile_emit(compiler, EXPRESSION_ABSENT, 0, 0, 0);
+    end_program(compiler, is_optional ? misses : NO_STEP);
     if (compiler->has_no_memory)
         return DET_ERR_NO_MEMORY;
     r = copy_steps(compiler);

@@ -98,14 +98,29 @@ enum expression_variant {
     EXPRESSION_JUMP_IF_FALSE = 2,
     EXPRESSION_JUMP_IF_TRUE = 4,
     EXPRESSION_VARIANTS = 6,
+    EXPRESSION_FIELD_VARIANTS = 3, /* of a field: plain, if false, if true */
+};
+
+/* The rows that are evaluated one after the other: the last step goes on with the next one. */
+struct expression_batch {
+    const void *inputs[DET_EXPRESSION_INPUT_MAX]; /* of the current row */
+    const size_t *strides;
+    size_t input_count;
+    size_t index, count;
+    int8_t *results;
+    size_t target_stride;
+};
+
+/* One call of det_expression_run(). */
+struct expression_frame {
+    struct det_expression_scratch *scratch;
+    uint8_t *target;                /* the struct to store in; NULL: none */
+    struct expression_batch *batch; /* NULL: one evaluation */
+    const char *reason;             /* of an error */
 };
 
 /* Evaluates a function: arguments from `slots`, the result into the first of them. Returns 0, 1 if
  * the result is absent, or an error with a reason. */
-struct expression_frame {
-    struct det_expression_scratch *scratch;
-    const char *reason; /* of an error */
-};
 typedef int expression_call(struct expression_frame *frame, union expression_slot *slots);
 
 struct expression_step {
@@ -124,6 +139,7 @@ struct expression_step {
         const struct expression_array *array;
         const struct expression_list *list;
         const struct det_enum *enumeration;
+        const struct expression_target *target;
         expression_call *call;
     } k;
 };
@@ -132,8 +148,8 @@ struct expression_step {
 struct expression_target {
     const struct det_field *field; /* NULL: nowhere */
     uint32_t base;                 /* offset of the record of the field */
+    enum det_expression_type type; /* of the result */
     bool is_checked;               /* an integer may be out of range */
-    struct expression_array array; /* the array that the result is copied from */
 };
 
 struct det_expression {
@@ -143,7 +159,6 @@ struct det_expression {
     uint16_t *columns; /* offset in the text, for each step */
     size_t step_count;
     enum det_expression_type type;
-    bool may_be_large; /* an integer may exceed INT64_MAX */
     size_t input_count;
     struct expression_target target;
     struct det_expression_read *reads;
@@ -156,15 +171,38 @@ int det_expression_run(
     const struct expression_step *steps, const void *const *inputs, struct expression_frame *frame,
     const struct expression_step **ret_step);
 
-/* Evaluates: 0 with the result in expression_result(), 1 if it is absent, or an error. */
-int det_expression_evaluate(
-    const struct det_expression *expression, const void *const *inputs,
-    struct det_expression_scratch *scratch, struct det_error *reterr);
+/* Goes on with the next row; false if there is none. */
+static inline bool expression_next_row(struct expression_frame *frame, int8_t result)
+{
+    struct expression_batch *batch = frame->batch;
+
+    if (!batch)
+        return false;
+    batch->results[batch->index] = result;
+    if (++batch->index == batch->count)
+        return false;
+    for (size_t i = 0; i < batch->input_count; i++)
+        batch->inputs[i] = (const uint8_t *)batch->inputs[i] + batch->strides[i];
+    if (frame->target)
+        frame->target += batch->target_stride;
+    frame->scratch->used = 0;
+    return true;
+}
+
+/* The error of a failed step, with its column. */
+int det_expression_report(
+    const struct det_expression *expression, const struct expression_step *step,
+    const struct expression_frame *frame, int code, struct det_error *reterr);
 static inline const union expression_slot *expression_result(
     const struct det_expression_scratch *scratch)
 {
     return (const union expression_slot *)(const void *)scratch->slots;
 }
+
+/* Stores the result of a step in its field; an error has its reason in the frame. */
+int det_expression_store_value(
+    const struct expression_target *target, struct expression_frame *frame,
+    const union expression_slot *slot);
 
 /* Whether a list has a value. */
 bool det_expression_list_has(const struct expression_list *list, const union expression_slot *slot);

@@ -119,9 +119,39 @@ static bool enum_name(union expression_slot *slot, const struct det_enum *enumer
     return false;
 }
 
+/* The value of a field, as the type that arithmetic with it needs. */
+#define FIELD_VALUE(name, type, result)                    \
+    static inline result field_##name(const uint8_t *from) \
+    {                                                      \
+        type value;                                        \
+                                                           \
+        memcpy(&value, from, sizeof value);                \
+        return value;                                      \
+    }
+FIELD_VALUE(U8, uint8_t, int64_t)
+FIELD_VALUE(U16, uint16_t, int64_t)
+FIELD_VALUE(U32, uint32_t, int64_t)
+FIELD_VALUE(U64, uint64_t, uint64_t)
+FIELD_VALUE(I8, int8_t, int64_t)
+FIELD_VALUE(I16, int16_t, int64_t)
+FIELD_VALUE(I32, int32_t, int64_t)
+FIELD_VALUE(I64, int64_t, int64_t)
+
+/* What a field is compared with. */
+#define CONSTANT         ((int64_t)(int32_t)at->k.place.capacity)
+#define CONSTANT_U8      CONSTANT
+#define CONSTANT_U16     CONSTANT
+#define CONSTANT_U32     CONSTANT
+#define CONSTANT_U64     ((uint64_t)at->k.place.capacity)
+#define CONSTANT_I8      CONSTANT
+#define CONSTANT_I16     CONSTANT
+#define CONSTANT_I32     CONSTANT
+#define CONSTANT_I64     CONSTANT
+
 #define INPUT            ((const uint8_t *)inputs[at->input])
 #define FROM_INPUT       (INPUT + at->k.place.offset)
 #define FROM_SLOT        (slots[at->a].place + at->k.place.offset)
+#define TARGET           (frame->target + at->k.place.offset)
 #define R                slots[at->target]
 #define A                slots[at->a]
 #define B                slots[at->b]
@@ -136,6 +166,11 @@ static bool enum_name(union expression_slot *slot, const struct det_enum *enumer
 #define NEXT()      \
     {               \
         at++;       \
+        DISPATCH(); \
+    }
+#define AGAIN()     \
+    {               \
+        at = steps; \
         DISPATCH(); \
     }
 #define GO()                   \
