@@ -226,7 +226,7 @@ int det_compile_fold(struct compiler *compiler, uint16_t mark, unsigned depth)
     if (r < 0)
         return COMPILE_FAIL(
             compiler, r, compiler->columns[failed - compiler->steps], "%s", frame.reason);
-    memcpy(&operand->value, &compiler->scratch->slots[2 * depth], sizeof operand->value);
+    memcpy(&operand->value, &compiler->scratch->slots[(size_t)2 * depth], sizeof operand->value);
     compiler->step_count = mark;
     operand->form = OPERAND_CONSTANT;
     operand->misses = NO_STEP;
@@ -303,7 +303,7 @@ int det_compile_to_enum(
 {
     struct operand *operand = &compiler->operands[depth];
     struct expression_step *step;
-    int64_t number;
+    int64_t number = 0;
     int r;
 
     if (operand->form == OPERAND_CONSTANT) {

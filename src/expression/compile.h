@@ -123,6 +123,12 @@ DET_MUST_CHECK int det_compile_fold(struct compiler *compiler, uint16_t mark, un
 void det_compile_result(struct compiler *compiler, unsigned depth, enum det_expression_type type);
 void det_compile_int_range(struct operand *operand, det_i128 low, det_i128 high);
 bool det_compile_is_short(const struct operand *operand); /* fits 64 bits with a sign */
+/* A text that is one of a few constants: it may become a value of an enum. */
+static inline bool compile_is_literal(const struct operand *operand)
+{
+    return operand->type == DET_EXPRESSION_TEXT &&
+           (operand->form == OPERAND_CONSTANT || operand->literals != NO_STEP);
+}
 /* Conversions of an operand. */
 void det_compile_to_float(struct compiler *compiler, unsigned depth);
 DET_MUST_CHECK int det_compile_to_enum(

@@ -167,8 +167,7 @@ int det_compile_in_array(struct compiler *compiler, bool is_negated)
     r = det_compile_require(compiler, depth);
     if (r == 0)
         r = det_compile_require(compiler, depth + 1);
-    if (r == 0 && field->kind == DET_KIND_ENUM && value->type == DET_EXPRESSION_TEXT &&
-        (value->form == OPERAND_CONSTANT || value->literals != NO_STEP))
+    if (r == 0 && field->kind == DET_KIND_ENUM && compile_is_literal(value))
         r = det_compile_to_enum(compiler, depth, det_enum_of(field->enumeration));
     if (r < 0)
         return r;

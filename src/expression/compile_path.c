@@ -244,7 +244,8 @@ static int fail_name(struct compiler *compiler, const struct expression_token *t
     size_t count = 0;
 
     names = det_arena_array(
-        &compiler->work, DET_EXPRESSION_INPUT_MAX * (DET_RECORD_FIELD_MAX + 1), sizeof *names);
+        &compiler->work, (size_t)DET_EXPRESSION_INPUT_MAX * (DET_RECORD_FIELD_MAX + 1),
+        sizeof *names);
     if (!names)
         return DET_ERR_NO_MEMORY;
     for (size_t i = 0; i < options->input_count; i++) {

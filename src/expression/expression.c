@@ -256,11 +256,12 @@ int det_expression_store(
 /* Runs the rows; an error ends a run, and the next one goes on with the row after it. */
 static size_t run_rows(
     const struct det_expression *expression, const struct det_expression_rows *rows,
-    struct expression_frame *frame, struct expression_batch *batch)
+    struct expression_frame *frame, struct expression_batch *batch, int8_t *results)
 {
     const struct expression_step *failed;
     size_t errors = 0;
 
+    batch->results = results;
     batch->strides = rows->strides;
     batch->input_count = expression->input_count;
     batch->count = rows->count;
@@ -285,10 +286,10 @@ size_t det_expression_test_rows(
     struct det_expression_scratch *scratch, int8_t *results)
 {
     struct expression_frame frame = { .scratch = scratch };
-    struct expression_batch batch = { .results = results };
+    struct expression_batch batch = { .target_stride = 0 };
 
     det_assert(expression->type == DET_EXPRESSION_BOOL && !expression->target.field);
-    return run_rows(expression, rows, &frame, &batch);
+    return run_rows(expression, rows, &frame, &batch, results);
 }
 
 size_t det_expression_store_rows(
@@ -296,8 +297,8 @@ size_t det_expression_store_rows(
     struct det_expression_scratch *scratch, void *targets, size_t stride, int8_t *results)
 {
     struct expression_frame frame = { .scratch = scratch, .target = targets };
-    struct expression_batch batch = { .results = results, .target_stride = stride };
+    struct expression_batch batch = { .target_stride = stride };
 
     det_assert(expression->target.field != NULL);
-    return run_rows(expression, rows, &frame, &batch);
+    return run_rows(expression, rows, &frame, &batch, results);
 }

@@ -114,7 +114,7 @@ static int fit_enum(struct compiler *compiler, const struct det_field *field)
     const struct det_enum *enumeration = det_enum_of(field->enumeration);
 
     if (operand->type == DET_EXPRESSION_TEXT) {
-        if (operand->form == OPERAND_CONSTANT || operand->literals != NO_STEP)
+        if (compile_is_literal(operand))
             return det_compile_to_enum(compiler, compiler->depth - 1, enumeration);
         return 0;
     }
@@ -178,6 +178,7 @@ int det_compile_target(struct compiler *compiler)
     r = find_target(compiler, &field, &target->base);
     if (r < 0)
         return r;
+    det_assert(field != NULL);
     target->field = field;
     if (compile_top(compiler)->type == DET_EXPRESSION_ANY)
         return 0;
@@ -227,7 +228,7 @@ static int copy_steps(struct compiler *compiler)
     program->columns = det_arena_array(&program->arena, count, sizeof *program->columns);
     if (!places || !program->steps || !program->columns)
         return DET_ERR_NO_MEMORY;
-    for (uint16_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (is_jump(&compiler->steps[i]))
             compiler->steps[i].jump = final_step(compiler, compiler->steps[i].jump);
         det_assert(compiler->steps[i].jump == 0 || compiler->steps[i].jump > i);
@@ -258,9 +259,9 @@ static int copy_reads(struct compiler *compiler)
     return 0;
 }
 
-static enum expression_operation store_of(const struct expression_target *target)
+static enum expression_operation store_of(
+    const struct expression_target *target, const struct det_field *field)
 {
-    const struct det_field *field = target->field;
     bool is_natural = field->kind == DET_KIND_UNSIGNED;
 
     if (field->flags & DET_FIELD_ARRAY)
@@ -304,7 +305,7 @@ static void end_program(struct compiler *compiler, uint16_t misses)
 
     target->type = compile_top(compiler)->type;
     if (target->field && target->type != DET_EXPRESSION_ANY)
-        emit_store(compiler, store_of(target));
+        emit_store(compiler, store_of(target, target->field));
     if (is_optional)
         emit_store(compiler, EXPRESSION_STORE_PRESENT);
     (void)det_compile_emit(

@@ -119,7 +119,9 @@ int det_expression_lexer_init(
 /* Returns the byte `ahead` of the current one; 0 after the end, which no text contains. */
 static char peek(const struct expression_lexer *lexer, uint32_t ahead)
 {
-    return lexer->text.size - lexer->offset > ahead ? lexer->text.data[lexer->offset + ahead] : 0;
+    if (lexer->text.size - lexer->offset <= ahead)
+        return '\0';
+    return lexer->text.data[lexer->offset + ahead];
 }
 
 static bool has_next(const struct expression_lexer *lexer, const char *text)
@@ -330,7 +332,10 @@ size_t det_expression_text_of(const struct expression_token *token, char *target
 
         if (c == '\\') {
             c = token->text.data[++i];
-            c = c == 'n' ? '\n' : c == 't' ? '\t' : c;
+            if (c == 'n')
+                c = '\n';
+            else if (c == 't')
+                c = '\t';
         }
         target[size++] = c;
     }

@@ -24,13 +24,13 @@ static char *take_room(struct expression_frame *frame, size_t size)
 
 static int put_text(struct expression_frame *frame, union expression_slot *slot, const char *text)
 {
-    size_t size = strlen(text);
-    char *room = take_room(frame, size);
+    struct det_view view = det_view_text(text);
+    char *room = take_room(frame, view.size);
 
     if (!room)
         return DET_ERR_LIMIT;
-    memcpy(room, text, size);
-    slot->text = det_view_of(room, size);
+    memcpy(room, view.data, view.size);
+    slot->text = det_view_of(room, view.size);
     return 0;
 }
 
@@ -65,7 +65,10 @@ static int map_letters(
     for (size_t i = 0; i < text.size; i++) {
         char c = text.data[i];
 
-        room[i] = c >= first && c <= last ? (char)(c ^ 0x20) : c;
+        /* Upper and lower case differ in one bit. */
+        if (c >= first && c <= last)
+            c ^= 0x20;
+        room[i] = c;
     }
     slots[0].text.data = room;
     return 0;

@@ -456,7 +456,8 @@ def random_row(rng):
             "tones": [rng.choice(HUES) for _ in range(rng.randint(0, 3))],
             "ratios": [random_float(rng) for _ in range(rng.randint(0, 2))]}
     optional = {"limit": random_int(rng, 1, 32), "note": fitting(rng, 12),
-                "spare": random_part(rng), "due": rng.randint(-2**62, 2**62), "shade": rng.choice(HUES)}
+                "spare": random_part(rng), "due": rng.randint(-2**62, 2**62),
+                "shade": rng.choice(HUES)}
     return row | {name: value for name, value in optional.items() if rng.random() < .5}
 
 
