@@ -91,13 +91,9 @@ nightly: check test
 	@CRASH_SEED=$$(date +%s) CRASH_STEPS=$(NIGHTLY_KILL_STEPS) ctest --preset release \
 		-L '^crash$$' -R 'lives|kill_(syscalls|errors)' --timeout 86400
 	@EXPRESSION_SEED=$$(date +%s) EXPRESSION_TIMES=$(NIGHTLY_EXPRESSION_TIMES) \
-<<<<<<< HEAD
-		ctest --preset release -R '^expression\.compare$$' --timeout 86400
+		ctest --test-dir build/release --output-on-failure -R '^expression\.compare$$' --timeout 86400
 	@JOURNAL_SEEDS=$(NIGHTLY_JOURNAL_SEEDS) JOURNAL_STATES=7 JOURNAL_FLIPS=1 ctest --preset release \
 		-R '^journal\.(power|states|damage)$$' --timeout 86400
-=======
-		ctest --test-dir build/release --output-on-failure -R '^expression\.compare$$' --timeout 86400
->>>>>>> 6bdafd10 (expression: rows run in one loop, fields are compared and added without loading them)
 	@NODES_SEED=$$(date +%s) NODES_TIMES=$(NIGHTLY_NODES_TIMES) ctest --preset release \
 		-L '^processes$$' --timeout 86400
 	@ctest --test-dir build/release --output-on-failure -j10 -L '^sanitized$$'
