@@ -42,7 +42,8 @@ static char *section_of(const struct det_connector *connector)
     return to ? strndup(from, (size_t)(to - from)) : strdup(from);
 }
 
-/* The record of settings in the file of a connector: the fields from RECORD(..._settings) to END. */
+/* The record of settings in the file of a connector: the fields from RECORD(..._settings) to
+ * END. */
 static void check_fields(const struct det_connector *connector, const char *section)
 {
     static const char *const kinds[] = { "source", "transform", "stateful", "join", "sink" };
@@ -57,7 +58,8 @@ static void check_fields(const struct det_connector *connector, const char *sect
     end = strstr(rows, "_settings)\n");
     assert_non_null(end);
     *strstr(end, "\nEND") = 0;
-    for (char *line = strtok_r(end, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+    for (char *line = strtok_r(end, "\n", &save); line;
+         line = strtok_r(NULL, "\n", &save)) {
         char name[80], *open = strchr(line, '(');
         size_t size;
 
