@@ -18,6 +18,9 @@
 /* Formats the shortest of 15, 16 and 17 digits that reads back as the same double; "nan", "inf" and
  * "-inf" for those. Returns target. */
 char *det_format_double(double number, char target[DET_DOUBLE_TEXT]);
+/* Reads a decimal number; "+1", ".5" and "5." are numbers, too. Returns 1 and the value; 0: it is a
+ * number, but needs det_parse_double(); DET_ERR_MALFORMED. */
+DET_MUST_CHECK int det_scan_double(struct det_view text, double *ret);
 /* Parses a number whose JSON syntax the caller has checked. Returns DET_ERR_LIMIT if it is too
  * long, DET_ERR_RANGE if it exceeds the largest double. */
 int det_parse_double(struct det_view text, double *ret);

@@ -12,10 +12,6 @@
 #include "record/number.h"
 #include "record/text_sink.h"
 
-/* Doubles have every whole number up to this, and every power of ten up to 10^22. */
-#define EXACT_MAX    ((uint64_t)1 << 53)
-#define EXACT_POWERS 23
-
 bool row_takes_text(const struct det_field *field)
 {
     return !(field->flags & DET_FIELD_ARRAY) && field->kind != DET_KIND_RECORD;
@@ -55,54 +51,6 @@ static const char *set_signed(const struct det_field *field, void *value, struct
     }
 }
 
-struct decimal {
-    uint64_t digits; /* without the point */
-    int exponent;
-    bool is_negative;
-    bool is_exact; /* `digits` has all of them */
-};
-
-/* Reads digits from `at` on and returns their end. */
-static size_t scan_digits(struct det_view text, size_t at, bool is_fraction, struct decimal *ret)
-{
-    for (; at < text.size; at++) {
-        unsigned digit = (unsigned)(unsigned char)text.data[at] - '0';
-
-        if (digit > 9)
-            break;
-        ret->is_exact = ret->is_exact && ret->digits < EXACT_MAX / 16;
-        if (!ret->is_exact)
-            continue;
-        ret->digits = 10 * ret->digits + digit;
-        ret->exponent -= is_fraction;
-    }
-    return at;
-}
-
-/* Reads "e-9" at the end; returns false if there is something else. */
-static bool scan_exponent(struct det_view text, size_t at, struct decimal *ret)
-{
-    bool is_negative = false;
-    int exponent = 0;
-
-    if (at == text.size)
-        return true;
-    if ((text.data[at] | 0x20) != 'e')
-        return false;
-    at++;
-    if (at < text.size && (text.data[at] == '-' || text.data[at] == '+'))
-        is_negative = text.data[at++] == '-';
-    if (at == text.size || text.size - at > 4)
-        return false;
-    for (; at < text.size; at++) {
-        if (text.data[at] < '0' || text.data[at] > '9')
-            return false;
-        exponent = 10 * exponent + (text.data[at] - '0');
-    }
-    ret->exponent += is_negative ? -exponent : exponent;
-    return true;
-}
-
 /* The rare number that needs more than one exact operation: as JSON, by the C library. */
 static bool parse_slowly(struct det_view text, double *ret)
 {
@@ -124,33 +72,9 @@ static bool parse_slowly(struct det_view text, double *ret)
 
 bool row_number(struct det_view text, double *ret)
 {
-    static const double powers[EXACT_POWERS] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
-    struct decimal decimal = { .is_exact = true };
-    size_t at = 0, digits;
-    double number;
+    int r = det_scan_double(text, ret);
 
-    if (text.size && (*text.data == '-' || *text.data == '+'))
-        decimal.is_negative = text.data[at++] == '-';
-    digits = at;
-    at = scan_digits(text, at, false, &decimal);
-    digits = at - digits;
-    if (at < text.size && text.data[at] == '.') {
-        size_t fraction = at + 1;
-
-        at = scan_digits(text, fraction, true, &decimal);
-        digits += at - fraction;
-    }
-    if (digits == 0 || !scan_exponent(text, at, &decimal))
-        return false;
-    if (!decimal.is_exact || decimal.exponent >= EXACT_POWERS || decimal.exponent <= -EXACT_POWERS)
-        return parse_slowly(text, ret);
-    number = (double)decimal.digits;
-    number = decimal.exponent < 0 ? number / powers[-decimal.exponent]
-                                  : number * powers[decimal.exponent];
-    *ret = decimal.is_negative ? -number : number;
-    return true;
+    return r == 1 || (r == 0 && parse_slowly(text, ret));
 }
 
 static const char *set_float(void *value, struct det_view text)
