@@ -431,8 +431,8 @@ struct det_pipeline_options {
     uint32_t window;       /* rows between a stage and its slowest reader; 0: 4,096 within 4 MiB */
     uint32_t threads;      /* of the pool for ASYNC stages; 0: 4 */
     det_time stop_timeout; /* graceful stop becomes a cancel; 0: 30 s */
-    /* How much of the log is kept at least; both 0: all. What the next open needs is always
-     * kept. */
+    /* How much of the log is kept at least; both 0: all, in memory 64 MiB. What the next open needs
+     * is always kept. */
     uint64_t retain_size;
     det_time retain_age;
     struct det_journal_threads *journal_threads; /* shared by many flows; NULL: one of its own */

@@ -119,6 +119,7 @@ void det_checkpoint_acknowledged(struct det_pipeline *pipeline)
     if (checkpoints->floor == 0 ||
         det_journal_acknowledged(pipeline->journal) < checkpoints->position)
         return;
-    (void)det_journal_release(pipeline->journal, checkpoints->floor);
+    if (!pipeline->folder || pipeline->options.retain_size || pipeline->options.retain_age)
+        (void)det_journal_release(pipeline->journal, checkpoints->floor);
     checkpoints->floor = 0;
 }

@@ -386,6 +386,8 @@ static void free_pipeline(void *argument)
 /* After every stage has ended, or none has begun. */
 static void close_parts(struct det_pipeline *pipeline)
 {
+    bool has_stages = pipeline->stages && pipeline->edges;
+
     det_handle_close(pipeline->handle);
     if (pipeline->pool)
         det_pool_close(pipeline->pool);
@@ -394,7 +396,7 @@ static void close_parts(struct det_pipeline *pipeline)
     det_executor_close(pipeline->executor);
     if (pipeline->is_watching)
         det_journal_unwatch(pipeline->journal, &pipeline->watcher);
-    for (uint16_t i = 0; pipeline->stages && i < pipeline->flow->stage_count; i++)
+    for (uint16_t i = 0; has_stages && i < pipeline->flow->stage_count; i++)
         det_stage_close(&pipeline->stages[i]);
     det_checkpoints_close(pipeline);
     det_facts_close(pipeline);

@@ -12,17 +12,20 @@
 #define SCHEME     "file:"
 #define RUN_MAX    999999
 #define LATEST_MAX 32
+/* Of a journal in memory: it would grow for ever. One in files is not released then. */
+#define MEMORY_KEPT ((uint64_t)64 << 20)
 
 static int open_journal(
     const struct det_pipeline *pipeline, const char *url, struct det_journal **ret,
     struct det_error *reterr)
 {
     const struct det_pipeline_options *options = &pipeline->options;
+    bool keeps_all = options->retain_size == 0 && options->retain_age == 0;
     struct det_journal_options journal_options = {
         .world = pipeline->world,
         .allocator = pipeline->allocator,
         .durability = options->durability,
-        .retain_size = options->retain_size,
+        .retain_size = keeps_all ? MEMORY_KEPT : options->retain_size,
         .retain_age = options->retain_age,
         .threads = options->journal_threads,
     };

@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* pipeline_test.c - a flow from open to its end: start gate, completion, stops, failures. */
+/* test: threads */
 #include "flow/flow_test.h"
 
 static void every_row_passes_the_flow_once(void **state)

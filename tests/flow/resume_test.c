@@ -3,6 +3,7 @@
 
 /* resume_test.c - a run in a folder: continued after each kind of end, and begun again after it has
  * completed. */
+/* test: threads */
 #include "flow/flow_test.h"
 
 static char *folder;

@@ -199,6 +199,17 @@ static const struct det_stage_functions shop_functions[SHOP_STAGES] = {
     [KEEP_NAMED] = { .deliver = shop_keep_name },
 };
 
+static const struct det_edge shop_edges[SHOP_EDGES] = {
+    { NUMBERS, SUM, 0 },
+    { NUMBERS, COPY, 0 },
+    { NUMBERS, SLOW, 0 },
+    { SLOW, NAMED, 0 },
+    { NAMES, NAMED, DET_EDGE_REFERENCE },
+    { SUM, KEEP_SUMS, 0 },
+    { COPY, KEEP_COPIES, 0 },
+    { NAMED, KEEP_NAMED, 0 },
+};
+
 static inline void shop_init(struct shop *shop, struct det_sim *sim)
 {
     static const struct det_stage stages[SHOP_STAGES] = {
@@ -247,20 +258,9 @@ static inline void shop_init(struct shop *shop, struct det_sim *sim)
                          .in = { .get = name_record },
                          .cursor = { .get = place_record } },
     };
-    static const struct det_edge edges[SHOP_EDGES] = {
-        { NUMBERS, SUM, 0 },
-        { NUMBERS, COPY, 0 },
-        { NUMBERS, SLOW, 0 },
-        { SLOW, NAMED, 0 },
-        { NAMES, NAMED, DET_EDGE_REFERENCE },
-        { SUM, KEEP_SUMS, 0 },
-        { COPY, KEEP_COPIES, 0 },
-        { NAMED, KEEP_NAMED, 0 },
-    };
-
     *shop = (struct shop){ .sim = sim };
     memcpy(shop->stages, stages, sizeof stages);
-    memcpy(shop->edges, edges, sizeof edges);
+    memcpy(shop->edges, shop_edges, sizeof shop_edges);
     for (int i = 0; i < SHOP_STAGES; i++)
         shop->stages[i].functions = &shop_functions[i];
     shop->flow = (struct det_flow){

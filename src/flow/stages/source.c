@@ -43,6 +43,7 @@ struct flow_source {
     bool has_ended;    /* no more calls */
     bool is_idle;      /* until it is woken, or `due` */
     bool is_truncated; /* the flow has ended it */
+    bool is_joined;    /* draining: the last next() on the pool has returned */
     det_time due;      /* monotonic */
     det_time pause;    /* of the last error */
     struct source_group groups[UNACKNOWLEDGED];
@@ -150,6 +151,16 @@ static bool is_full(const struct det_flow_turn *turn)
            turn->outputs >= turn->room;
 }
 
+/* Until it is woken, or its time has come. */
+static int park_source(struct det_flow_stage *stage)
+{
+    const struct flow_source *source = stage->particular;
+
+    if (source->due == DET_NEVER)
+        return DET_DIRECTIVE_CONTINUE;
+    return det_component_wake_at(&stage->component, source->due);
+}
+
 /* True if it is to be called now; else the stage parks until it is. */
 static int is_due(struct det_flow_stage *stage, bool *ret)
 {
@@ -157,9 +168,7 @@ static int is_due(struct det_flow_stage *stage, bool *ret)
 
     *ret = !source->is_idle || source->due <= det_loop_now(stage->pipeline->loop) ||
            (stage->is_woken && source->pause == 0);
-    if (*ret || source->due == DET_NEVER)
-        return 0;
-    return det_component_wake_at(&stage->component, source->due);
+    return *ret ? 0 : park_source(stage);
 }
 
 /* Begins a turn if there is credit. */
@@ -184,11 +193,7 @@ static int run_on_loop(struct det_flow_stage *stage)
     r = det_stage_commit(stage);
     if (r <= 0)
         return r;
-    if (!source->is_idle)
-        return DET_DIRECTIVE_AGAIN;
-    if (source->due != DET_NEVER)
-        r = det_component_wake_at(&stage->component, source->due);
-    return r < 0 ? r : DET_DIRECTIVE_CONTINUE;
+    return source->is_idle ? park_source(stage) : DET_DIRECTIVE_AGAIN;
 }
 
 /* ---- on the pool */
@@ -281,15 +286,18 @@ static int run_source(struct det_flow_stage *stage, struct flow_source_event *re
 /* What next() has left is appended before the end; a blocked one is asked to return. */
 static int drain_source(struct det_flow_stage *stage, struct flow_source_event *ret)
 {
-    const struct flow_source *source = stage->particular;
+    struct flow_source *source = stage->particular;
     int r;
 
     r = det_stage_finish_turn(stage);
     if (r <= 0)
         return r;
-    if ((stage->flags & DET_STAGE_ASYNC) && !stage->is_drained) {
+    if ((stage->flags & DET_STAGE_ASYNC) && !source->is_joined) {
+        if (has_running_next(stage))
+            return DET_DIRECTIVE_CONTINUE;
+        source->is_joined = true;
         r = take_job(stage);
-        if (r < 0 || stage->turn.is_complete || has_running_next(stage))
+        if (r < 0 || stage->turn.is_complete)
             return r < 0 ? r : DET_DIRECTIVE_CONTINUE;
     }
     r = det_stage_finish(stage, source->is_truncated ? DET_END_TRUNCATED : DET_END_NATURAL);
