@@ -27,7 +27,7 @@
 #define BATCH_MAX  100000
 #define BODY_LARGE 4194304
 #define TIMEOUT    DET_MINUTE
-#define RETRY_FOR  (5 * DET_MINUTE)
+#define RETRY_FOR  DET_MINUTE
 #define PAUSE_MIN  (100 * DET_MILLISECOND)
 #define PAUSE_MAX  (10 * DET_SECOND)
 /* "data error" of <sysexits.h>: the same input will fail again. */

@@ -22,7 +22,7 @@
 #include <detent/rec/declare.h>
 
 #define TIMEOUT     (30 * DET_SECOND)
-#define RETRY_FOR   (5 * DET_MINUTE)
+#define RETRY_FOR   DET_MINUTE
 #define BATCH_MAX   10000
 #define BODY_LARGE  4194304
 #define HEADERS_MAX 16

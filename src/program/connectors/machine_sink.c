@@ -28,7 +28,7 @@
 #include <detent/rec/declare.h>
 
 #define TIMEOUT    (30 * DET_SECOND)
-#define RETRY_FOR  (5 * DET_MINUTE)
+#define RETRY_FOR  DET_MINUTE
 #define PAUSE_MIN  (100 * DET_MILLISECOND)
 #define PAUSE_MAX  (5 * DET_SECOND)
 #define BATCH      200
@@ -251,6 +251,11 @@ static int open_sender(struct machine_sink *sink, struct det_stage_call *call)
         return det_stage_fail(
             call, DET_ERR_NOT_FOUND,
             "%s: cannot open the folder of the project; check project:", sink->project);
+    if (faccessat(sink->folder, SOCKET, F_OK, 0) < 0)
+        return det_stage_fail(
+            call, DET_ERR_NOT_FOUND,
+            "%s: no 'detent up' runs there; start it, then resume the flow, or correct project:",
+            sink->project);
     snprintf(path, sizeof path, "/proc/self/fd/%d/" SOCKET, sink->folder);
     return http_sender_open(&sink->sender, call, path);
 }
@@ -390,8 +395,8 @@ static int settle(struct machine_sink *sink, enum http_outcome outcome)
         break;
     }
     return det_stage_fail(
-        call, DET_ERR_IO, "machine: %s; start 'detent up', then resume the flow",
-        sink->sender.text);
+        call, DET_ERR_IO, "%s: %s; start 'detent up' there, then resume the flow",
+        *sink->settings.url ? sink->settings.url : sink->project, sink->sender.text);
 }
 
 /* Posts a body; the answer is in `answer`. */

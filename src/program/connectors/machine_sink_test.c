@@ -148,10 +148,9 @@ static void what_cannot_work_fails_the_stage_with_a_remedy(void **state)
     (void)snprintf(
         settings, sizeof settings,
         "{project: %s, machine: order, id: sensor, event: paid, retry_for: 1ms}", folder);
-    sink_open(&sink, &machine_sink, reading_record, settings);
-    assert_int_equal(deliver(&sink, 1), 0);
-    assert_int_equal(sink_flush(&sink), DET_ERR_IO);
-    assert_non_null(strstr(sink.base.failure.text, "start 'detent up'"));
+    sink_init(&sink, &machine_sink, reading_record, settings);
+    assert_int_equal(sink_start(&sink), DET_ERR_NOT_FOUND);
+    assert_non_null(strstr(sink.base.failure.text, "no 'detent up' runs there"));
     sink_close(&sink);
     det_test_folder_remove(folder);
 }

@@ -25,7 +25,7 @@
 #include <detent/rec/declare.h>
 
 #define TIMEOUT   (30 * DET_SECOND)
-#define RETRY_FOR (5 * DET_MINUTE)
+#define RETRY_FOR DET_MINUTE
 #define PAUSE_MIN (200 * DET_MILLISECOND)
 #define PAUSE_MAX (10 * DET_SECOND)
 #define KEEPALIVE 60

@@ -36,7 +36,7 @@
 /* A batch is written from this size on before the flush. */
 #define BATCH_LARGE 4194304
 /* How long a lost server is tried again, unless the settings say otherwise. */
-#define RETRY_FOR (5 * DET_MINUTE)
+#define RETRY_FOR DET_MINUTE
 #define PAUSE_MIN (100 * DET_MILLISECOND)
 #define PAUSE_MAX (5 * DET_SECOND)
 

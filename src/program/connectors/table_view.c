@@ -135,6 +135,8 @@ void table_view_head(const struct table_view *view, struct det_buffer *buffer)
         det_buffer_append_text(buffer, "\x1b[1m");
     for (size_t i = 0; i < view->count; i++)
         write_cell(view, i, view->columns[i]->name, buffer);
-    if (view->is_colored)
-        det_buffer_append_text(buffer, "\x1b[0m");
+    if (!view->is_colored || det_buffer_status(buffer) < 0)
+        return;
+    buffer_cut(buffer, buffer->size - 1);
+    det_buffer_append_text(buffer, "\x1b[0m\n");
 }
