@@ -555,8 +555,7 @@ static int find_only(struct tap *tap, struct det_arena *arena)
     else {
         cli_report_error(
             tap->remote.cli, "the project has %zu flow%s: detent flow tap NAME %s", flows.count,
-            det_plural(flows.count),
-            tap->stream);
+            det_plural(flows.count), tap->stream);
         code = CLI_USAGE;
     }
     remote_list_free(&flows);

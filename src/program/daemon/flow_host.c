@@ -502,8 +502,12 @@ void up_flow_leave(struct up_flow *flow, enum up_flow_stop stop, det_time timeou
 
 void up_flow_replace(struct up_flow *flow, struct flow_definition *definition_take)
 {
+    det_assert(state_of(flow) != FLOW_HOST_OVER);
     flow_definition_close(flow->next);
     flow->next = definition_take;
+    /* It was removed, and is named again. */
+    flow->is_start_wanted = flow->is_leaving;
+    flow->is_leaving = false;
     /* A flow that is down begins again, unless it waits for an order. */
     if (state_of(flow) == FLOW_HOST_DOWN)
         flow->is_start_wanted = !flow->was_stopped && !definition_take->config.is_manual;

@@ -51,9 +51,6 @@ static void write_fact(const struct det_flow_fact *fact, char *target, size_t si
     case DET_FLOW_FACT_RUNNING:
         snprintf(target, size, "running");
         break;
-    case DET_FLOW_FACT_DRAINING:
-        snprintf(target, size, "draining%s%s", *fact->reason ? ": " : "", fact->reason);
-        break;
     case DET_FLOW_FACT_COMPLETED:
         snprintf(target, size, "completed: %s", counts);
         break;
@@ -68,6 +65,7 @@ static void write_fact(const struct det_flow_fact *fact, char *target, size_t si
         snprintf(target, size, "stage %s has failed: %s", fact->stage, fact->reason);
         break;
     case DET_FLOW_FACT_READY:
+    case DET_FLOW_FACT_DRAINING:
     case DET_FLOW_FACT_STOP_REQUESTED:
     case DET_FLOW_FACT_STAGE_RUNNING:
     case DET_FLOW_FACT_STAGE_DRAINING:

@@ -289,6 +289,19 @@ static const struct config_flow *find_config(const struct config *config, const 
     return NULL;
 }
 
+static bool is_definition_of(const struct up_flow *flow, const struct flow_definition *definition)
+{
+    return flow_definition_is_same(flow->next ? flow->next : flow->definition, definition);
+}
+
+bool up_flow_would_change(
+    const struct up *up, const char *name, const struct flow_definition *definition)
+{
+    const struct up_flow *flow = up_flows_find(up_flows(up), name);
+
+    return flow && !is_definition_of(flow, definition);
+}
+
 static int change_flow(struct up *up, const struct config_flow *config, struct det_error *reterr)
 {
     struct up_flow *flow = up_flows_find(up_flows(up), config->name);
@@ -304,7 +317,7 @@ static int change_flow(struct up *up, const struct config_flow *config, struct d
     r = load_definition(up, config, &definition, reterr);
     if (r < 0)
         return r;
-    if (flow_definition_is_same(flow->next ? flow->next : flow->definition, definition))
+    if (is_definition_of(flow, definition) && !flow->is_leaving)
         flow_definition_close(definition);
     else
         up_flow_replace(flow, definition);

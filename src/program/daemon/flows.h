@@ -44,6 +44,11 @@ bool up_has_flows(const struct up *up);
 /* Applies the current file: adds, removes and replaces flows. */
 DET_MUST_CHECK int up_flows_reload(struct up *up, struct det_error *reterr);
 
+/* True if a flow of this name runs, or will run, with another definition. */
+struct flow_definition;
+bool up_flow_would_change(
+    const struct up *up, const char *name, const struct flow_definition *definition);
+
 /* Answers of the HTTP API, on the loop. DET_ERR_NOT_FOUND: no such flow. */
 DET_MUST_CHECK int up_write_flows(struct up *up, struct det_json_writer *json, const char *key);
 DET_MUST_CHECK int up_write_flow(struct up *up, struct det_json_writer *json, const char *name);

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/buffer.h"
+#include "config/flow_file.h"
 #include "daemon/flows.h"
 #include "daemon/machines.h"
 #include "daemon/reload_plan.h"
@@ -310,6 +311,43 @@ static int compare_workers(struct reload *reload)
     return code;
 }
 
+/* Flows: also those whose section is the same, since their .flow files may differ. */
+
+static bool has_flow_item(const struct reload *reload, const char *name)
+{
+    const struct reload_item *item = reload->first;
+
+    while (item && (strcmp(item->subject, "flow") != 0 || strcmp(item->name, name) != 0))
+        item = item->next;
+    return item != NULL;
+}
+
+static int compare_flow(struct reload *reload, const struct config_flow *config)
+{
+    struct flow_definition *definition = NULL;
+    int code;
+
+    if (has_flow_item(reload, config->name))
+        return CLI_OK;
+    code = flow_definition_open(&reload->cli, config, &definition);
+    if (code == CLI_OK && up_flow_would_change(reload->up, config->name, definition))
+        code = put_item(
+            reload, &(struct reload_item){
+                        .change = RELOAD_CHANGED, .subject = "flow", .name = config->name });
+    flow_definition_close(definition);
+    return code;
+}
+
+static int compare_flows(struct reload *reload)
+{
+    const struct config *new = &reload->next.file.config;
+    int code = compare_names(reload, "flows", "flow", can_flow);
+
+    for (size_t i = 0; i < new->flow_count &&code == CLI_OK; i++)
+        code = compare_flow(reload, &new->flows[i]);
+    return code;
+}
+
 /* Machines. */
 
 static int find_machine(const struct config *config, const char *name)
@@ -455,7 +493,7 @@ int reload_plan(struct reload *reload)
     if (code == CLI_OK)
         code = compare_names(reload, "tasks", "task", can_always);
     if (code == CLI_OK)
-        code = compare_names(reload, "flows", "flow", can_flow);
+        code = compare_flows(reload);
     if (code == CLI_OK)
         code = compare_machines(reload);
     if (code == CLI_OK)
