@@ -216,6 +216,7 @@ struct det_pipeline {
     struct det_component component;
     struct det_handle *handle;
     const struct det_flow *flow;
+    uint16_t stage_count, edge_count; /* of the flow */
     const struct det_allocator *allocator;
     struct det_world *world;
     struct det_loop *loop;

@@ -371,12 +371,12 @@ static void free_pipeline(void *argument)
 {
     struct det_pipeline *pipeline = argument;
     const struct det_allocator *allocator = pipeline->allocator;
-    const struct det_flow *flow = pipeline->flow;
 
+    /* The flow may be gone: its owner waits for det_pipeline_close() only. */
     if (pipeline->stages)
-        DET_DELETE_ARRAY(allocator, pipeline->stages, flow->stage_count);
+        DET_DELETE_ARRAY(allocator, pipeline->stages, pipeline->stage_count);
     if (pipeline->edges)
-        DET_DELETE_ARRAY(allocator, pipeline->edges, flow->edge_count);
+        DET_DELETE_ARRAY(allocator, pipeline->edges, pipeline->edge_count);
     det_condition_close(pipeline->world, pipeline->changed);
     det_mutex_close(pipeline->world, pipeline->mutex);
     det_free_string(allocator, pipeline->folder);
@@ -445,6 +445,8 @@ int det_pipeline_open(
     if (!pipeline)
         return det_error_set(reterr, DET_ERR_NO_MEMORY, "out of memory for flow %s", flow->name);
     pipeline->flow = flow;
+    pipeline->stage_count = flow->stage_count;
+    pipeline->edge_count = flow->edge_count;
     pipeline->options = *options;
     pipeline->allocator = options->allocator;
     pipeline->world = det_world_or_real(options->world);

@@ -69,7 +69,8 @@ def wait_state(name, *states):
 def test_a_flow_runs_to_its_end_and_says_what_it_did():
     files("n,card\n1,4242\nmany,4242\n3,4242\n")
     detent("flow", "run", "copy.flow",
-           err=["copy completed: 2 rows in, 2 out, 1 rejected", "journal: ./.detent/flows/copy/000001"])
+           err=["copy completed: 2 rows in, 2 out, 1 rejected",
+                "journal: ./.detent/flows/copy/000001"])
     equal([row["n"] for row in written()], [1, 3])
     summary = objects("flow", "run", "copy.flow")[-1]
     equal((summary["type"], summary["outcome"], summary["run"], summary["rejected"]),

@@ -112,14 +112,14 @@ static int open_pipeline_now(struct up_flow *flow)
         .on_fact = up_flow_fact,
         .on_end = on_end,
     };
-    int r = det_pipeline_open(definition->flow, &options, &flow->pipeline, &flow->error);
+    int r = det_pipeline_open(definition->flow, &options, &flow->opened, &flow->error);
 
     if (r < 0)
         return r;
     /* Without memory for it, streams see new rows when other flows have some. */
     flow->watcher =
         (struct det_journal_watcher){ .loop = flow->loop, .run = on_journal, .argument = flow };
-    (void)!det_journal_watch(det_pipeline_journal(flow->pipeline), &flow->watcher);
+    (void)!det_journal_watch(det_pipeline_journal(flow->opened), &flow->watcher);
     return 0;
 }
 
@@ -127,7 +127,7 @@ static void open_on_loop(void *argument)
 {
     struct up_flow *flow = argument;
 
-    det_assert(!flow->pipeline);
+    det_assert(!flow->opened);
     flow->error = (struct det_error){ 0 };
     flow->result = open_pipeline_now(flow);
     det_loop_post(up_loop(up_of(flow)), &flow->done);
@@ -144,19 +144,21 @@ static void close_on_loop(void *argument)
     while (flow->holds > 0)
         (void)det_condition_wait(world, flows->released, flows->lock, DET_NEVER);
     det_mutex_unlock(world, flows->lock);
-    det_journal_unwatch(det_pipeline_journal(flow->pipeline), &flow->watcher);
-    det_pipeline_close(flow->pipeline);
-    flow->pipeline = NULL;
+    det_journal_unwatch(det_pipeline_journal(flow->opened), &flow->watcher);
+    det_pipeline_close(flow->opened);
+    flow->opened = NULL;
     det_loop_post(up_loop(flows->up), &flow->done);
 }
 
 /* On the loop of the daemon. */
 
-static void set_open(struct up_flow *flow, bool is_open)
+/* `pipeline` NULL: it is not open. */
+static void set_pipeline(struct up_flow *flow, struct det_pipeline *pipeline)
 {
     det_mutex_lock(up_world(up_of(flow)), flow->flows->lock);
-    det_assert(flow->is_open != is_open);
-    flow->is_open = is_open;
+    det_assert(!flow->pipeline == (pipeline != NULL));
+    flow->pipeline = pipeline;
+    flow->is_open = pipeline != NULL;
     det_mutex_unlock(up_world(up_of(flow)), flow->flows->lock);
 }
 
@@ -168,9 +170,9 @@ static void on_opened(void *argument)
         offer_event(flow, flow_host_refused());
         return;
     }
-    flow->run = det_pipeline_run_number(flow->pipeline);
+    flow->run = det_pipeline_run_number(flow->opened);
     flow->opened_at = det_loop_now(up_loop(up_of(flow)));
-    set_open(flow, true);
+    set_pipeline(flow, flow->opened);
     offer_event(flow, flow_host_opened());
     up_flows_sample_begin(flow->flows);
 }
@@ -275,7 +277,7 @@ static int close_pipeline(
     (void)ret;
     /* The last figures are shown while it is down. */
     up_flow_sample(flow);
-    set_open(flow, false);
+    set_pipeline(flow, NULL);
     flow->work = (struct det_post){ .run = close_on_loop, .argument = flow };
     flow->done = (struct det_post){ .run = on_closed, .argument = flow };
     det_loop_post(flow->loop, &flow->work);

@@ -43,7 +43,8 @@ struct up_flow {
     bool is_start_wanted, is_leaving, is_run_ordered;
     bool was_stopped; /* by a client: a reload does not start it */
     /* How it went. */
-    struct det_pipeline *pipeline; /* see the first invariant of flows.h */
+    struct det_pipeline *pipeline; /* while it is open: see the first invariant of flows.h */
+    struct det_pipeline *opened;   /* the same, for the thread of its loop */
     int result;                    /* of the last opening */
     struct det_error error;
     struct det_pipeline_end end; /* of the last run; its outcome is DET_PIPELINE_RUNS before */
