@@ -209,19 +209,23 @@ uint64_t det_frame_next(const struct det_frame *frame, const void *data)
     return frame->first;
 }
 
+/* The checksum of the body is part of that of the head as its start. */
+static uint32_t sum_head(const char *data, uint32_t seed)
+{
+    return det_crc32c(seed ^ det_get32(data + AT_BODY_SUM), data, DET_FRAME_COVERED);
+}
+
 void det_frame_seal(void *data, size_t size, uint32_t seed)
 {
     char *at = data;
 
     det_put32(at + AT_BODY_SUM, det_crc32c(seed, at + DET_FRAME_HEAD, size - DET_FRAME_HEAD));
-    det_put32(at + AT_HEAD_SUM, det_crc32c(seed, at, DET_FRAME_COVERED));
+    det_put32(at + AT_HEAD_SUM, sum_head(at, seed));
 }
 
 bool det_frame_head_is_valid(const void *data, uint32_t seed)
 {
-    const char *at = data;
-
-    return det_get32(at + AT_HEAD_SUM) == det_crc32c(seed, at, DET_FRAME_COVERED);
+    return det_get32((const char *)data + AT_HEAD_SUM) == sum_head(data, seed);
 }
 
 bool det_frame_body_is_valid(const void *data, size_t size, uint32_t seed)

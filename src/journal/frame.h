@@ -17,7 +17,7 @@
 #define DET_FRAME_ROW     16u
 #define DET_FRAME_ENTRY   24u
 #define DET_FRAME_MAX     (DET_JOURNAL_GROUP_MAX + DET_FRAME_HEAD)
-#define DET_FRAME_COVERED 44u /* bytes of the head that its checksum covers */
+#define DET_FRAME_COVERED 40u /* bytes of the head before its checksums */
 
 enum det_frame_kind {
     DET_FRAME_GROUP = 1,

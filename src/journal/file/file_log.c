@@ -81,7 +81,7 @@ static int write_frames(struct det_file_log *log, const struct det_journal_batch
         return r;
     if (end > log->allocated) {
         log->allocated = end;
-        if (batch->size < LARGE_BATCH)
+        if (batch->size < LARGE_BATCH && det_log_is_durable(log))
             write_zeros(log, end);
     }
     return 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <detent/driver/process_guard.h>
+#include <detent/journal.h>
 
 #include "base/assert.h"
 #include "base/text.h"
@@ -62,6 +63,15 @@ static const struct limit limits[] = {
       false },
     { "", "worker_config", DET_DATUM_SIZE_MAX, DET_DATUM_SIZE_MAX, "B", "the config of one worker",
       false },
+    { "", "journal_row", DET_JOURNAL_ROW_MAX, DET_JOURNAL_ROW_MAX, "B",
+      "data of a row of a journal", false },
+    { "", "journal_group", DET_JOURNAL_GROUP_MAX, DET_JOURNAL_GROUP_MAX, "B",
+      "rows of a journal that are appended together", false },
+    { "", "journal_streams", DET_JOURNAL_STREAMS_MAX, DET_JOURNAL_STREAMS_MAX, "",
+      "streams of a journal", false },
+    { "", "journal_segment", 64 << 20, DET_JOURNAL_SEGMENT_MAX, "B", "a file of a journal", false },
+    { "", "journal_buffer", 4 << 20, DET_JOURNAL_BUFFER_MAX, "B",
+      "each of the two buffers of a journal", false },
     { "", "reason", DET_REASON_MAX, DET_REASON_MAX, "B", "why something stopped or failed", false },
 };
 
