@@ -128,9 +128,9 @@ struct det_expression_value {
     };
 };
 
-/* Evaluates. `inputs` has the pointer of each input; one that the expression does not read may be
- * NULL. The structs should be valid (det_record_validate()); whatever is in them, nothing outside
- * of them is read.
+/* Evaluates an expression without a target. `inputs` has the pointer of each input; one that the
+ * expression does not read may be NULL. The structs should be valid (det_record_validate());
+ * whatever is in them, nothing outside of them is read.
  *
  * Errors, with the offset and the column: DET_ERR_OVERFLOW, DET_ERR_RANGE (division by zero, index,
  * a float that is not finite, a value that does not fit the field), DET_ERR_MALFORMED (a text that
@@ -140,7 +140,8 @@ DET_API int det_expression_value(
     struct det_expression_scratch *scratch, struct det_expression_value *ret,
     struct det_error *reterr) DET_MUST_CHECK;
 
-/* Evaluates a condition, which must be of type BOOL: 1 true, 0 false, or an error as above. */
+/* Evaluates a condition, which must be of type BOOL and have no target: 1 true, 0 false (also if it
+ * is absent), or an error as above. */
 DET_API int det_expression_test(
     const struct det_expression *expression, const void *const *inputs,
     struct det_expression_scratch *scratch, struct det_error *reterr) DET_MUST_CHECK;
@@ -171,7 +172,8 @@ DET_API size_t det_expression_store_rows(
     const struct det_expression *expression, const struct det_expression_rows *rows,
     struct det_expression_scratch *scratch, void *targets, size_t stride, int8_t *results);
 
-/* A field that an expression reads, or asks for with has(). */
+/* A field that an expression reads, or asks for with has(). The flags of the field say whether it
+ * is sensitive: then so is the result. */
 struct det_expression_read {
     size_t input;                  /* its index */
     const struct det_field *field; /* NULL: the input is a single value */

@@ -245,12 +245,19 @@ void det_compile_to_float(struct compiler *compiler, unsigned depth)
     struct operand *operand = &compiler->operands[depth];
     bool is_short = det_compile_is_short(operand);
     det_i128 whole = expression_wide(&operand->value);
+    int type;
 
     if (operand->type != DET_EXPRESSION_INT)
         return;
     operand->type = DET_EXPRESSION_FLOAT;
     if (operand->form == OPERAND_CONSTANT) {
         operand->value.f = whole < 0 ? (double)(int64_t)whole : (double)(uint64_t)whole;
+        return;
+    }
+    type = det_compile_field_type(operand);
+    if (type >= 0) {
+        det_compile_load_field(
+            compiler, depth, (enum expression_operation)(EXPRESSION_FLOAT_OF_U8 + type));
         return;
     }
     det_compile_load(compiler, depth);

@@ -159,6 +159,9 @@ enum field_type {
 };
 /* The type of an integer, time or enum that is a field of an input and not loaded; else -1. */
 int det_compile_field_type(const struct operand *operand);
+/* A step that has such a field: its result is in the slot of the operand. */
+void det_compile_load_field(
+    struct compiler *compiler, unsigned depth, enum expression_operation operation);
 void det_compile_load_place(struct compiler *compiler, unsigned depth);
 
 /* Operators on the last operands. `column` of the compiler is that of the operator. */

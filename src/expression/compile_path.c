@@ -418,6 +418,20 @@ int det_compile_field_type(const struct operand *operand)
     return -1;
 }
 
+void det_compile_load_field(
+    struct compiler *compiler, unsigned depth, enum expression_operation operation)
+{
+    struct operand *operand = &compiler->operands[depth];
+    struct expression_step *step;
+
+    if (det_compile_read(compiler, operand) < 0)
+        compiler->has_no_memory = true;
+    step = det_compile_emit(compiler, operation, depth, depth, 0);
+    step->input = operand->input;
+    step->k.place.offset = operand->offset;
+    operand->form = OPERAND_SLOT;
+}
+
 void det_compile_load_place(struct compiler *compiler, unsigned depth)
 {
     struct operand *operand = &compiler->operands[depth];

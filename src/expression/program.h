@@ -182,7 +182,8 @@ static inline bool expression_next_row(struct expression_frame *frame, int8_t re
     if (++batch->index == batch->count)
         return false;
     for (size_t i = 0; i < batch->input_count; i++)
-        batch->inputs[i] = (const uint8_t *)batch->inputs[i] + batch->strides[i];
+        if (batch->strides[i] > 0)
+            batch->inputs[i] = (const uint8_t *)batch->inputs[i] + batch->strides[i];
     if (frame->target)
         frame->target += batch->target_stride;
     frame->scratch->used = 0;

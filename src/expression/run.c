@@ -23,7 +23,7 @@ static struct det_view load_view(const uint8_t *from)
     struct det_expression_text text;
 
     memcpy(&text, from, sizeof text);
-    return det_view_of(text.data, text.size);
+    return det_view_of(text.size > 0 ? text.data : "", text.size);
 }
 
 static struct expression_elements elements_of(
