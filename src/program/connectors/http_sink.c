@@ -129,7 +129,7 @@ static int add_header(
         return settings_fail(
             settings, item, reterr,
             "secrets do not belong into settings: use bearer_file: or "
-            "bearer_env:");
+            "bearer_environment:");
     r = row_template_init(&header->value, allocator, item->key, item->text, &sink->columns, &error);
     if (r == DET_ERR_NO_MEMORY)
         return det_error_set(reterr, r, "%s", error.text);
@@ -209,9 +209,9 @@ static int read_settings(
             settings, "retry_for", value->retry_for, RETRY_FOR, &sink->sender.retry_for, reterr);
     if (r == 0 && *value->ca_file)
         r = settings_path(settings, "ca_file", value->ca_file, folder, sink->ca_file, reterr);
-    if (r == 0 && reads_secret && (*value->bearer_file || *value->bearer_env))
+    if (r == 0 && reads_secret && (*value->bearer_file || *value->bearer_environment))
         r = settings_secret(
-            settings, value->bearer_file, value->bearer_env, folder, secret, reterr);
+            settings, value->bearer_file, value->bearer_environment, folder, secret, reterr);
     if (*secret)
         snprintf(sink->bearer, sizeof sink->bearer, "Bearer %s", secret);
     explicit_bzero(secret, sizeof secret);
@@ -358,7 +358,8 @@ static int settle(struct http_sink *sink, enum http_outcome outcome)
     case HTTP_SHUT_OUT:
         return det_stage_fail(
             call, DET_ERR_REFUSED,
-            "http: %s; check bearer_file or bearer_env, then resume the flow", sink->sender.text);
+            "http: %s; check bearer_file or bearer_environment, then resume the flow",
+            sink->sender.text);
     case HTTP_FAILED:
         break;
     }

@@ -147,9 +147,10 @@ static void wrong_credentials_fail_the_stage(void **state)
     http_peer_open(&server, script);
     assert_int_equal(setenv("DETENT_TEST_BEARER", "hunter2", 1), 0);
     sink_open(
-        &sink, &http_sink, reading_record, settings_for("/", ", bearer_env: DETENT_TEST_BEARER"));
+        &sink, &http_sink, reading_record,
+        settings_for("/", ", bearer_environment: DETENT_TEST_BEARER"));
     assert_int_equal(deliver(&sink, 5), DET_ERR_REFUSED);
-    assert_non_null(strstr(sink.base.failure.text, "check bearer_file or bearer_env"));
+    assert_non_null(strstr(sink.base.failure.text, "check bearer_file or bearer_environment"));
     assert_null(strstr(sink.base.failure.text, "hunter2"));
     sink_close(&sink);
     http_peer_has(&server, 0, "\r\nAuthorization: Bearer hunter2\r\n");

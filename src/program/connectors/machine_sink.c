@@ -82,7 +82,7 @@ static int check_place(
     if (*value->url && !http_client_takes(value->url))
         return settings_fail_key(
             settings, "url", reterr, "not an http or https URL; use for example https://host:8080");
-    if (!*value->url && (*value->bearer_file || *value->bearer_env))
+    if (!*value->url && (*value->bearer_file || *value->bearer_environment))
         return settings_fail_key(
             settings, "url", reterr, "a bearer token needs url:; a project has none");
     if (*value->ca_file &&
@@ -180,9 +180,9 @@ static int read_settings(
     if (r == 0)
         r = settings_duration(
             settings, "retry_for", value->retry_for, RETRY_FOR, &sink->sender.retry_for, reterr);
-    if (r == 0 && reads_secret && (*value->bearer_file || *value->bearer_env))
+    if (r == 0 && reads_secret && (*value->bearer_file || *value->bearer_environment))
         r = settings_secret(
-            settings, value->bearer_file, value->bearer_env, folder, secret, reterr);
+            settings, value->bearer_file, value->bearer_environment, folder, secret, reterr);
     if (*secret)
         snprintf(sink->bearer, sizeof sink->bearer, "Bearer %s", secret);
     explicit_bzero(secret, sizeof secret);

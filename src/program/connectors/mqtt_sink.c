@@ -69,7 +69,7 @@ static int check_place(
         return settings_fail_key(
             settings, "host", reterr, "'%s' is not a host: use a name or an address alone",
             value->host);
-    if ((*value->password_file || *value->password_env) && !*value->user)
+    if ((*value->password_file || *value->password_environment) && !*value->user)
         return settings_fail_key(settings, "user", reterr, "a password needs a user: add user:");
     if (!*value->tls_certificate_file != !*value->tls_key_file)
         return settings_fail_key(
@@ -160,10 +160,10 @@ static int read_secret(
     char secret[SETTINGS_SECRET_MAX + 1] = "";
     int r;
 
-    if (!*value->password_file && !*value->password_env)
+    if (!*value->password_file && !*value->password_environment)
         return 0;
     r = settings_secret(
-        settings, value->password_file, value->password_env, folder, secret, reterr);
+        settings, value->password_file, value->password_environment, folder, secret, reterr);
     if (r == 0 && !det_text_copy(sink->desired.password, sizeof sink->desired.password, secret))
         r = settings_fail_key(settings, "password_file", reterr, "the password is too long");
     explicit_bzero(secret, sizeof secret);

@@ -179,7 +179,8 @@ static void settings_are_checked(void **state)
     sink_refuses(&mqtt_sink, parcel_record, "{host: a}", "topic");
     sink_refuses(&mqtt_sink, parcel_record, "{host: 'mqtt://a', topic: a}", "is not a host");
     sink_refuses(&mqtt_sink, parcel_record, "{host: a, topic: 'a/{idd}'}", "unknown field 'idd'");
-    sink_refuses(&mqtt_sink, parcel_record, "{host: a, topic: a, password_env: X}", "needs a user");
+    sink_refuses(
+        &mqtt_sink, parcel_record, "{host: a, topic: a, password_environment: X}", "needs a user");
     sink_refuses(&mqtt_sink, parcel_record, "{host: a, topic: a, tls_ca_file: x}", "tls: true");
     sink_refuses(
         &mqtt_sink, parcel_record, "{host: a, topic: a, tls: true, tls_key_file: x}",

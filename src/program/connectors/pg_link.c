@@ -87,7 +87,7 @@ int pg_link_check_url(const char *url, struct det_error *reterr)
         return 0;
     return det_error_set(
         reterr, DET_ERR_INVALID,
-        "the URL has a password: remove it, and add password_file: or password_env:");
+        "the URL has a password: remove it, and add password_file: or password_environment:");
 }
 
 int pg_link_init(

@@ -243,9 +243,9 @@ static int read_settings(
     if (r == 0)
         r = settings_duration(
             &settings, "retry_for", value->retry_for, RETRY_FOR, &sink->retry_for, reterr);
-    if (r == 0 && secret && (*value->password_file || *value->password_env))
+    if (r == 0 && secret && (*value->password_file || *value->password_environment))
         r = settings_secret(
-            &settings, value->password_file, value->password_env, folder, secret, reterr);
+            &settings, value->password_file, value->password_environment, folder, secret, reterr);
     if (r == 0)
         r = sql_mapping_init(&sink->mapping, allocator, &settings, &wanted, reterr);
     settings_close(&settings);

@@ -261,7 +261,7 @@ static void what_cannot_work_is_refused_with_a_remedy(void **state)
     sink_close(&sink);
     sink_init(
         &sink, &postgres_sink, reading_record,
-        settings_at("/nowhere", ", password_env: NO_SUCH_VARIABLE"));
+        settings_at("/nowhere", ", password_environment: NO_SUCH_VARIABLE"));
     assert_true(sink_start(&sink) < 0);
     sink_close(&sink);
     sink_init(&sink, &postgres_sink, reading_record, settings_at("/nowhere", ""));
