@@ -368,7 +368,7 @@ def test_kinds_of_workers_come_from_a_module():
 def test_modules_without_kinds_are_refused():
     build_valve(VALVE_CODE.replace("DET_MODULE_WORKERS(&valve_kind), ", ""))
     Path("detent.yaml").write_text(PLANT.format(module="./valve.so", kind="valve"))
-    detent("up", code=1, err="neither machines nor workers")
+    detent("up", code=1, err="no machines, workers or flows")
     Path("detent.yaml").write_text(PLANT.format(module="./other.so", kind="valve"))
     detent("check", "detent.yaml", code=2, err="other.so")
     build_valve(VALVE_CODE.replace("valve_kind)", "valve_kind, &valve_kind)"))

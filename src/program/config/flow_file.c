@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "config/file_reader.h"
 #include "config/flow_spec_file.h"
+#include "config/module.h"
 #include "connectors/connectors.h"
 #include "os/os.h"
 #include "terminal/report.h"
@@ -28,6 +29,7 @@ struct loaded {
     struct det_flow_spec *spec;
     struct det_flow flow; /* that of the spec, with other stages */
     struct det_stage *stages;
+    struct modules modules;
 };
 
 static struct loaded *loaded_of(struct flow_definition *definition)
@@ -156,6 +158,44 @@ static int apply_settings(struct cli *cli, struct loaded *loaded, const struct c
 }
 
 /* Connectors and functions. */
+
+/* The records of a module have the layout of its compiler, so all stages use these. */
+static void take_stage(struct det_stage *stage, const struct det_stage *from)
+{
+    stage->in = from->in;
+    stage->reference = from->reference;
+    stage->out = from->out;
+    stage->state = from->state;
+    if (stage->use)
+        return;
+    stage->flags = from->flags;
+    stage->cursor = from->cursor;
+    stage->functions = from->functions;
+}
+
+static int load_module(struct cli *cli, struct loaded *loaded)
+{
+    const char *path = loaded->definition.config.module;
+    const struct det_flow *flow = NULL;
+    struct det_error error = { 0 };
+    int r;
+
+    if (!path)
+        return CLI_OK;
+    r = modules_load_flow(
+        &loaded->modules, path, loaded->definition.folder, &loaded->flow, &flow, &error);
+    if (r < 0) {
+        cli_report_error(cli, "%s", error.text);
+        return r == DET_ERR_NO_MEMORY ? CLI_FAILURE : CLI_USAGE;
+    }
+    for (size_t i = 0; i < loaded->flow.stage_count; i++) {
+        const struct det_stage *from = flow_find_stage(flow, loaded->stages[i].name);
+
+        det_assert(from);
+        take_stage(&loaded->stages[i], from);
+    }
+    return CLI_OK;
+}
 
 static int check_stage(struct cli *cli, const struct loaded *loaded, size_t index)
 {
@@ -306,6 +346,8 @@ static int load(
     if (code == CLI_OK && can_run)
         code = apply_settings(cli, loaded, config);
     if (code == CLI_OK && can_run)
+        code = load_module(cli, loaded);
+    if (code == CLI_OK && can_run)
         code = check_stages(cli, loaded);
     if (code == CLI_OK)
         loaded->definition.digest = digest_of(loaded);
@@ -323,6 +365,7 @@ static int open_definition(
     loaded->allocator = cli->allocator;
     atomic_init(&loaded->users, 1);
     det_arena_init(&loaded->arena, cli->allocator);
+    modules_init(&loaded->modules, cli->allocator);
     code = load(cli, loaded, config, can_run);
     if (code == CLI_OK)
         *ret = &loaded->definition;
@@ -355,6 +398,7 @@ void flow_definition_close(struct flow_definition *definition)
 
     if (!loaded || atomic_fetch_sub(&loaded->users, 1) > 1)
         return;
+    modules_close(&loaded->modules);
     det_flow_spec_close(loaded->spec);
     det_arena_deinit(&loaded->arena);
     DET_DELETE(loaded->allocator, loaded);

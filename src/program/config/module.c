@@ -61,9 +61,10 @@ static int check_descriptor(
             "it again",
             path, descriptor->abi, descriptor->layout, DET_MODULE_ABI, DET_MODULE_LAYOUT);
     if ((!descriptor->machines || !descriptor->machines[0]) &&
-        (!descriptor->workers || !descriptor->workers[0]))
+        (!descriptor->workers || !descriptor->workers[0]) &&
+        (!descriptor->flows || !descriptor->flows[0]))
         return det_error_set(
-            reterr, DET_ERR_INVALID, "%.200s has neither machines nor workers", path);
+            reterr, DET_ERR_INVALID, "%.200s has no machines, workers or flows", path);
     return 0;
 }
 
@@ -390,6 +391,46 @@ int modules_load_kinds(
     if (r == 0)
         *ret = module->descriptor->workers;
     return r;
+}
+
+/* Flows. */
+
+static int find_flow(
+    const struct module *module, const struct det_flow *spec, const struct det_flow **ret,
+    struct det_error *reterr)
+{
+    const struct det_flow *const *flow = module->descriptor->flows;
+
+    if (!flow || !flow[0])
+        return det_error_set(
+            reterr, DET_ERR_NOT_FOUND,
+            "%.200s has no flows; DET_MODULE_FLOWS(...) of <detent/module.h> lists them",
+            module->path);
+    while (*flow && strcmp((*flow)->name, spec->name) != 0)
+        flow++;
+    if (!*flow)
+        return det_error_set(
+            reterr, DET_ERR_NOT_FOUND, "%.200s does not define the flow '%s'; it defines '%s'%s",
+            module->path, spec->name, module->descriptor->flows[0]->name,
+            module->descriptor->flows[1] ? " and others" : "");
+    if (det_flow_fingerprint(*flow) != det_flow_fingerprint(spec))
+        return det_error_set(
+            reterr, DET_ERR_CONFLICT,
+            "%.200s defines the flow '%s' otherwise than its .flow file does; build it again",
+            module->path, spec->name);
+    *ret = *flow;
+    return 0;
+}
+
+int modules_load_flow(
+    struct modules *modules, const char *path, const char *folder, const struct det_flow *spec,
+    const struct det_flow **ret, struct det_error *reterr)
+{
+    struct module *module;
+    int r;
+
+    r = open_module(modules, path, folder, &module, reterr);
+    return r < 0 ? r : find_flow(module, spec, ret, reterr);
 }
 
 int module_copy_of(const struct modules *modules, const struct det_worker_kind *const *kinds)

@@ -69,6 +69,12 @@ DET_MUST_CHECK int modules_load_isolated(
 DET_MUST_CHECK int modules_load_copy(
     struct modules *modules, const char *path, const char *folder,
     const struct det_worker_kind *const **ret, struct det_error *reterr);
+/* Returns the flow of this name from the module at this path, opening it if necessary; its
+ * fingerprint must be that of `spec`. Valid until modules_close(); the path is borrowed for as
+ * long. */
+DET_MUST_CHECK int modules_load_flow(
+    struct modules *modules, const char *path, const char *folder, const struct det_flow *spec,
+    const struct det_flow **ret, struct det_error *reterr);
 /* Looks up a kind by name; NULL: not isolated. `user` is that of a worker's context. */
 const struct kind_proxy *modules_proxy(const void *user, const char *kind);
 /* Returns whether two definitions are equal. */
