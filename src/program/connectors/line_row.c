@@ -82,6 +82,22 @@ static int reject_line(
     return 0;
 }
 
+static int emit_named(
+    struct det_stage_call *call, const struct line_row *line_row, const char *name, uint64_t number)
+{
+    const char *reason =
+        line_row->name_field
+            ? row_set_text(line_row->name_field, line_row->row, det_view_text(name))
+            : NULL;
+
+    int r;
+
+    if (reason)
+        return reject_line(call, line_row, name, number, reason);
+    r = det_stage_emit(call, line_row->row);
+    return r < 0 ? r : 1;
+}
+
 static int emit_text(
     struct det_stage_call *call, struct line_row *line_row, struct det_view line, const char *name,
     uint64_t number)
@@ -93,7 +109,7 @@ static int emit_text(
         line.size = det_utf8_check(line.data, line_row->field->capacity);
     reason = row_set_text(line_row->field, line_row->row, line);
     if (!reason)
-        return det_stage_emit(call, line_row->row);
+        return emit_named(call, line_row, name, number);
     (void)snprintf(
         text, sizeof text, "the text of %zu byte%s %s", line.size, det_plural(line.size), reason);
     return reject_line(call, line_row, name, number, text);
@@ -113,5 +129,5 @@ int line_row_emit(
         line_row->record, line.data, line.size, line_row->flags, line_row->row, &error);
     if (r < 0)
         return reject_line(call, line_row, name, number, error.text);
-    return det_stage_emit(call, line_row->row);
+    return emit_named(call, line_row, name, number);
 }

@@ -16,10 +16,11 @@ struct line_row {
     const struct det_allocator *allocator;
     const struct det_record *record;
     enum line_format format;
-    const struct det_field *field; /* LINE_TEXT */
-    unsigned flags;                /* LINE_JSON: enum det_text_flags */
-    bool truncates;                /* LINE_TEXT: cuts what does not fit, between characters */
-    const char *unit;              /* in messages; NULL: "line" */
+    const struct det_field *field;      /* LINE_TEXT */
+    unsigned flags;                     /* LINE_JSON: enum det_text_flags */
+    bool truncates;                     /* LINE_TEXT: cuts what does not fit, between characters */
+    const struct det_field *name_field; /* text field that gets the name; NULL: none */
+    const char *unit;                   /* in messages; NULL: "line" */
     void *row;
 };
 
