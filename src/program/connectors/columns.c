@@ -37,6 +37,21 @@ static struct column *add_column(struct columns *columns)
     return &list[columns->count];
 }
 
+/* The name with its quotes and colon, for each row. */
+static int add_key(const struct det_allocator *allocator, struct column *column)
+{
+    struct det_buffer text;
+
+    det_buffer_init(&text, allocator);
+    det_json_quote(&text, det_view_text(column->name));
+    det_buffer_append_char(&text, ':');
+    if (det_buffer_status(&text) == 0)
+        column->key = det_string_copy(allocator, det_buffer_text(&text));
+    column->key_size = text.size;
+    det_buffer_deinit(&text);
+    return column->key ? 0 : DET_ERR_NO_MEMORY;
+}
+
 static int add_field(struct columns *columns, struct det_walk *walk)
 {
     const struct det_field *field = walk->field;
@@ -61,8 +76,10 @@ static int add_field(struct columns *columns, struct det_walk *walk)
         .alone = { .name = "value", .version = 1, .fields = field, .field_count = 1 },
     };
     column->alone.size = det_walk_frame(walk)->place.record->size;
-    columns->count += column->name != NULL;
-    return column->name ? 0 : DET_ERR_NO_MEMORY;
+    if (!column->name)
+        return DET_ERR_NO_MEMORY;
+    columns->count++;
+    return add_key(columns->allocator, column);
 }
 
 /* A record that is flattened: exactly one of it is always there. */
@@ -96,8 +113,10 @@ int columns_init(
 
 void columns_deinit(struct columns *columns)
 {
-    for (size_t i = 0; i < columns->count; i++)
+    for (size_t i = 0; i < columns->count; i++) {
         det_free_string(columns->allocator, columns->list[i].name);
+        det_free_string(columns->allocator, columns->list[i].key);
+    }
     det_free(columns->allocator, columns->list, columns->capacity * sizeof *columns->list);
     *columns = (struct columns){ 0 };
 }
@@ -147,6 +166,34 @@ static void write_signed(struct det_buffer *buffer, int64_t number)
     write_unsigned(buffer, number < 0 ? 0 - (uint64_t)number : (uint64_t)number, number < 0);
 }
 
+/* Numbers with few decimals, such as 21.5, without the C library: a tenth of the time. The quotient
+ * of two exact numbers is the double that the text reads back as, so the result is that of
+ * det_format_double(). False: not such a number. */
+static bool write_decimal(struct det_buffer *buffer, double number)
+{
+    double power = 10;
+
+    if (!(fabs(number) >= 1e-4 && fabs(number) < 1e9))
+        return false;
+    for (unsigned digits = 1; digits <= 6; digits++, power *= 10) {
+        double scaled = rint(fabs(number) * power);
+        uint64_t whole, part, unit = (uint64_t)power;
+        char text[8];
+
+        if (scaled / power != fabs(number))
+            continue;
+        whole = (uint64_t)scaled / unit;
+        part = (uint64_t)scaled % unit;
+        write_unsigned(buffer, whole, number < 0);
+        text[0] = '.';
+        for (unsigned i = digits; i > 0; i--, part /= 10)
+            text[i] = (char)('0' + part % 10);
+        det_buffer_append(buffer, text, digits + 1);
+        return true;
+    }
+    return false;
+}
+
 static void write_float(struct det_buffer *buffer, const void *value, bool is_json)
 {
     char text[DET_DOUBLE_TEXT];
@@ -157,7 +204,7 @@ static void write_float(struct det_buffer *buffer, const void *value, bool is_js
         det_buffer_append_text(buffer, "null");
     else if (number == rint(number) && fabs(number) < 1e15 && !(number == 0 && signbit(number)))
         write_signed(buffer, (int64_t)number);
-    else
+    else if (!write_decimal(buffer, number))
         det_buffer_append_text(buffer, det_format_double(number, text));
 }
 
@@ -360,8 +407,7 @@ void columns_write_json(const struct columns *columns, const void *value, struct
         if (!is_first)
             det_buffer_append_char(buffer, ',');
         is_first = false;
-        det_json_quote(buffer, det_view_text(column->name));
-        det_buffer_append_char(buffer, ':');
+        det_buffer_append(buffer, column->key, column->key_size);
         write_value(column, value, true, buffer);
     }
     det_buffer_append_char(buffer, '}');

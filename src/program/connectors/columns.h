@@ -20,6 +20,8 @@ enum columns_flags {
 
 struct column {
     char *name;
+    char *key; /* "name": in JSON */
+    size_t key_size;
     const struct det_field *field;
     struct det_record alone; /* COMPOSED: a record of only this field */
     uint32_t offset;         /* of the value in the struct */

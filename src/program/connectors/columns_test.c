@@ -5,6 +5,7 @@
 #include "connectors/columns.h"
 
 #include "lib/test.h"
+#include "record/number.h"
 
 #define REC_SPEC "connectors/sink_test.rec"
 #include <detent/rec/declare.h>
@@ -114,6 +115,39 @@ static void cells_are_quoted_when_they_must_be(void **state)
         "\"1970-01-01T00:00:00Z\",\"mood\":\"calm\",\"is_valid\":false}");
 }
 
+static void floats_are_written_like_in_records(void **state)
+{
+    static const double numbers[] = { 0,       -0.0, 0.5,   -21.25,   0.1,       1e-4,
+                                      0.00012, 1e-5, 1e15,  999999.5, 1e9,       123456789.123456,
+                                      1.0 / 3, -0.3, 1e100, 5e-324,   0.1 + 0.2, 100.000001 };
+    uint64_t seed = 1;
+    struct columns columns;
+    struct det_buffer buffer;
+
+    (void)state;
+    det_buffer_init(&buffer, NULL);
+    assert_int_equal(columns_init(&columns, NULL, reading_record(), 0), 0);
+    for (size_t i = 0; i < 20000; i++) {
+        struct reading reading = { .celsius = 0 };
+        uint64_t random = det_test_random(&seed);
+        char text[DET_DOUBLE_TEXT];
+
+        if (i < sizeof numbers / sizeof *numbers)
+            reading.celsius = numbers[i];
+        else if (i % 3 == 0)
+            reading.celsius = (double)(random % 100000000) / 1000;
+        else if (i % 3 == 1)
+            reading.celsius = -(double)(random % 1000000000000) / 1000000;
+        else
+            reading.celsius = (double)random / 1e17;
+        det_buffer_clear(&buffer);
+        column_write(columns_find(&columns, "celsius"), &reading, &buffer);
+        assert_string_equal(det_buffer_text(&buffer), det_format_double(reading.celsius, text));
+    }
+    columns_deinit(&columns);
+    det_buffer_deinit(&buffer);
+}
+
 static void the_head_has_the_names(void **state)
 {
     struct columns columns;
@@ -163,6 +197,7 @@ int main(void)
         cmocka_unit_test(json_of_nested_records_is_that_of_the_record),
         cmocka_unit_test(sensitive_fields_are_redacted_on_displays),
         cmocka_unit_test(cells_are_quoted_when_they_must_be),
+        cmocka_unit_test(floats_are_written_like_in_records),
         cmocka_unit_test(the_head_has_the_names),
         cmocka_unit_test(a_failed_allocation_is_reported),
     };
