@@ -187,6 +187,31 @@ static void settings_are_checked(void **state)
         "go together");
 }
 
+static int publish(struct det_test_memory *memory, void *argument)
+{
+    struct sink_harness sink;
+    int r;
+
+    (void)argument;
+    sink_init(
+        &sink, &mqtt_sink, parcel_record,
+        settings_for(", topic: 'p/{id}', key_field: key, retry_for: 1ms"));
+    sink.base.call.allocator = &memory->allocator;
+    r = sink_start(&sink);
+    for (int id = 1; id < 4 && r == 0; id++)
+        r = deliver(&sink, id);
+    if (r == 0)
+        r = sink_flush(&sink);
+    sink_close(&sink);
+    return r;
+}
+
+static void a_failed_allocation_is_reported(void **state)
+{
+    (void)state;
+    det_test_each_failure(publish, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +222,7 @@ int main(void)
             a_broker_that_is_away_fails_the_stage_or_ends_with_a_cancel, start, stop),
         cmocka_unit_test_setup_teardown(a_row_without_a_topic_is_rejected, start, stop),
         cmocka_unit_test(settings_are_checked),
+        cmocka_unit_test_setup_teardown(a_failed_allocation_is_reported, start, stop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

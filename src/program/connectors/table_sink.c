@@ -87,7 +87,7 @@ static int read_settings(
         &settings, stage, allocator, table_sink_settings_record(), value, NULL, reterr);
     if (r < 0)
         return r;
-    table_view_init(&sink->view, allocator, value->width ? value->width : WIDTH);
+    table_view_init(&sink->view, allocator, value->width >= WIDTH_MIN ? value->width : WIDTH);
     sink->shown_max = value->rows ? value->rows : ROWS;
     if (value->width && value->width < WIDTH_MIN)
         r = settings_fail_key(&settings, "width", reterr, "the smallest width is %d", WIDTH_MIN);
