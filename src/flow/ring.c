@@ -11,6 +11,8 @@
 
 /* Ends are never stopped by a slow reader. */
 #define SPARE 8
+/* Slots of a new ring. */
+#define FIRST_SLOTS 64
 
 static uint64_t power_of_two(uint64_t least)
 {
@@ -46,7 +48,7 @@ int det_ring_init(
         .value_size = (value_size + 15) & ~(size_t)15, /* aligned for any type */
         .window = window,
     };
-    return allocate(ring, power_of_two((uint64_t)window + SPARE));
+    return allocate(ring, power_of_two((window < FIRST_SLOTS ? window : FIRST_SLOTS) + SPARE));
 }
 
 void det_ring_deinit(struct det_ring *ring)
@@ -102,6 +104,18 @@ uint64_t det_ring_credit(struct det_ring *ring)
 
     det_check(lag <= det_ring_capacity(ring));
     return lag < ring->window ? ring->window - lag : 0;
+}
+
+uint64_t det_ring_slots(struct det_ring *ring, bool wants_more)
+{
+    uint64_t credit = det_ring_credit(ring), lag = ring->written - ring->slowest;
+    uint64_t free = det_ring_capacity(ring) - SPARE;
+
+    free = free > lag ? free - lag : 0;
+    if (free < credit && (wants_more || free == 0) &&
+        det_ring_grow(ring, det_ring_capacity(ring)) == 0)
+        free = det_ring_capacity(ring) - SPARE - lag;
+    return free < credit ? free : credit;
 }
 
 int det_ring_grow(struct det_ring *ring, uint64_t rows)

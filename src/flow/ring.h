@@ -13,9 +13,9 @@
  *   1. written - read <= capacity, for every reader.
  *   2. Slots after `written` belong to the writer, those up to it are not changed until every
  *      reader has released them.
- *   3. `window` counts the rows that the slowest reader may lag; `capacity` has room for a few
- *      more, so that an end is never stopped by a slow reader. A restart or a large turn may need
- *      more: det_ring_grow(). */
+ *   3. `window` counts the rows that the slowest reader may lag. The memory is for fewer rows at
+ *      first, and grows when a writer has credit and no slot: most readers never lag, and what is
+ *      small stays in the cache. A few slots more are for ends, which a slow reader never stops. */
 #ifndef DET_FLOW_RING_H
 #define DET_FLOW_RING_H
 
@@ -71,6 +71,9 @@ void det_ring_remove(struct det_ring *ring, const struct det_ring_reader *reader
 DET_MUST_CHECK int det_ring_grow(struct det_ring *ring, uint64_t rows);
 /* Rows that the writer may add now. */
 uint64_t det_ring_credit(struct det_ring *ring);
+/* Those of them that have a slot; without one the ring grows, if there is memory. `wants_more`: the
+ * writer has used all of them the last time. */
+uint64_t det_ring_slots(struct det_ring *ring, bool wants_more);
 /* The sequence that every reader has released. */
 uint64_t det_ring_slowest(struct det_ring *ring);
 

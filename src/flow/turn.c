@@ -30,11 +30,14 @@ void det_flow_turn_deinit(struct det_flow_turn *turn)
 
 void det_flow_turn_begin(struct det_flow_turn *turn)
 {
+    bool was_full = turn->reserved > 0 && turn->outputs >= turn->reserved;
+
     turn->count = turn->size = 0;
     turn->outputs = turn->data = turn->errors = turn->rejected = 0;
     turn->end = DET_END_NONE;
     turn->is_complete = false;
-    turn->reserved = turn->room = turn->ring ? det_ring_credit(turn->ring) : 0;
+    turn->reserved = turn->ring ? det_ring_slots(turn->ring, was_full) : 0;
+    turn->room = turn->reserved;
 }
 
 static int grow_rows(struct det_flow_turn *turn)
