@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* http_ingest_source_test.c - requests over real sockets: when they are answered, and with what. */
+/* test: threads */
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 

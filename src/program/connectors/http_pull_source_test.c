@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* http_pull_source_test.c - pages of a server: cursors, entity tags, failures, and a cancel. */
+/* test: threads */
 #include <pthread.h>
 
 #include "connectors/harness_test.h"

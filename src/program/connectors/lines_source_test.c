@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* lines_source_test.c - lines of files and pipes, where they are continued, and hostile input. */
+/* test: threads */
 #include <fcntl.h>
 #include <sys/stat.h>
 

@@ -3,6 +3,7 @@
 
 /* mqtt_source_test.c - messages of a real broker: when they are acknowledged, and when the broker
  * is away. */
+/* test: threads */
 #include "connectors/harness_test.h"
 #include "kinds/broker_test.h"
 

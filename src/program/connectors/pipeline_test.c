@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* pipeline_test.c - connectors in flows that run: from a file to a file, and from HTTP to disk. */
+/* test: threads */
 #include "connectors/connectors.h"
 
 #include <unistd.h>

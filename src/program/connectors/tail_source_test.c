@@ -2,6 +2,7 @@
  * Copyright the detent authors */
 
 /* tail_source_test.c - a file that grows, is rotated, truncated, removed, and continued later. */
+/* test: threads */
 #include "connectors/harness_test.h"
 
 static const struct det_stage stage = { .out = { .get = text_row_record } };
