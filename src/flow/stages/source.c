@@ -303,6 +303,10 @@ static int drain_source(struct det_flow_stage *stage, struct flow_source_event *
     r = det_stage_finish(stage, source->is_truncated ? DET_END_TRUNCATED : DET_END_NATURAL);
     if (r <= 0)
         return r;
+    /* Who sent the last rows waits for their acknowledgement, which close() would end. */
+    stage->waits_for_journal = stage->functions.acknowledged && source->count > 0;
+    if (stage->waits_for_journal)
+        return DET_DIRECTIVE_CONTINUE;
     *ret = flow_source_drain_complete();
     return DET_DIRECTIVE_TRANSITION;
 }

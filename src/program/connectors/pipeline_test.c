@@ -5,6 +5,9 @@
 /* test: threads */
 #include "connectors/connectors.h"
 
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "http/client.h"
@@ -229,6 +232,80 @@ static void posted_rows_are_answered_when_they_are_on_disk(void **state)
     free(output);
 }
 
+struct poster {
+    const char *url;
+    atomic_uint accepted;
+};
+
+/* Until a request is refused, or finds nobody. */
+static void *post_rows(void *argument)
+{
+    struct poster *poster = argument;
+    struct http_client *client;
+    struct http_result result;
+    int r;
+
+    assert_int_equal(http_client_open(&(struct http_client_options){ 0 }, &client), 0);
+    do {
+        struct http_call call = { .url = poster->url,
+                                  .timeout = DET_TEST_HANG,
+                                  .send = "{\"text\":\"x\"}",
+                                  .send_size = 12 };
+
+        r = http_client_call(client, &call, &result);
+        if (r == 0 && result.status == 200)
+            atomic_fetch_add(&poster->accepted, 1);
+    } while (r == 0 && result.status == 200);
+    http_client_close(client);
+    return NULL;
+}
+
+/* A drain answers what was received: the client knows of every row. */
+static void a_drain_answers_every_row_that_it_keeps(void **state)
+{
+    static char settings[64];
+    static struct det_stage stages[] = {
+        { .name = "take",
+          .kind = DET_STAGE_SOURCE,
+          .use = "http_ingest",
+          .settings = settings,
+          .out = RECORD_OF(text_row) },
+        { .name = "write",
+          .kind = DET_STAGE_SINK,
+          .use = "jsonl",
+          .settings = "{path: drained}",
+          .in = RECORD_OF(text_row) },
+    };
+    static const struct det_edge edges[] = { { 0, 1, 0 } };
+    static const struct det_flow flow = { "drained", stages, edges, 2, 1 };
+    det_time hang = det_world_now(det_world_real(), DET_CLOCK_MONOTONIC) + DET_TEST_HANG;
+    unsigned port = 20000 + ((unsigned)getpid() * 7 + 33) % 12000, lines = 0;
+    char journal[512], url[64], *output;
+    struct poster poster = { .url = url };
+    struct det_pipeline_end end;
+    struct det_pipeline *pipeline;
+    pthread_t thread;
+
+    (void)state;
+    (void)snprintf(settings, sizeof settings, "{listen: '127.0.0.1:%u'}", port);
+    (void)snprintf(url, sizeof url, "http://127.0.0.1:%u/", port);
+    (void)snprintf(journal, sizeof journal, "file:%s/drained_log", folder);
+    open_flow(&flow, journal, &pipeline);
+    assert_int_equal(det_pipeline_wait_state(pipeline, DET_PIPELINE_RUNNING, hang), 0);
+    assert_int_equal(pthread_create(&thread, NULL, post_rows, &poster), 0);
+    while (atomic_load(&poster.accepted) < 5)
+        (void)poll(NULL, 0, 1);
+    assert_int_equal(det_pipeline_drain(pipeline, 0), 0);
+    assert_int_equal(det_pipeline_wait(pipeline, hang, &end), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    det_pipeline_close(pipeline);
+    output = read_output("drained");
+    for (const char *at = output; (at = strchr(at, '\n')); at++)
+        lines++;
+    assert_int_equal(lines, atomic_load(&poster.accepted));
+    free(output);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +313,7 @@ int main(void)
         cmocka_unit_test(generated_rows_reach_a_sink),
         cmocka_unit_test(repeated_keys_are_dropped),
         cmocka_unit_test(posted_rows_are_answered_when_they_are_on_disk),
+        cmocka_unit_test(a_drain_answers_every_row_that_it_keeps),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
