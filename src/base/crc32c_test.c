@@ -50,6 +50,22 @@ static void crc_implementations_agree_at_every_length_and_offset(void **state)
     }
 }
 
+/* Around the sizes that are computed in parts. */
+static void crc_implementations_agree_for_large_inputs(void **state)
+{
+    static unsigned char bytes[20000];
+    uint64_t seed = 4;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)det_test_random(&seed);
+    for (size_t size = 0; size < sizeof bytes; size += 1 + (size_t)(det_test_random(&seed) % 60)) {
+        uint32_t before = (uint32_t)det_test_random(&seed);
+
+        assert_int_equal(det_crc32c(before, bytes, size), det_crc32c_portable(before, bytes, size));
+    }
+}
+
 static void crc_can_be_computed_in_pieces(void **state)
 {
     const char *text = "a checksum may be made of pieces";
@@ -82,6 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_values_hold),
         cmocka_unit_test(crc_implementations_agree_at_every_length_and_offset),
+        cmocka_unit_test(crc_implementations_agree_for_large_inputs),
         cmocka_unit_test(crc_can_be_computed_in_pieces),
         cmocka_unit_test(any_flipped_bit_changes_it),
     };
