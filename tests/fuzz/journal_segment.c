@@ -2,7 +2,8 @@
  * Copyright the detent authors */
 
 /* journal_segment.c - fuzz target: bytes as the frames of a segment of a journal, with checksums
- * that are right. Opening refuses them, or they are rows in order, and the journal goes on after them. */
+ * that are right. Opening refuses them, or they are rows in order; the journal goes on after
+ * them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -54,9 +54,9 @@ static void check_again(struct scene *scene, const struct det_journal_options *o
     det_journal_close(journal);
 }
 
-/* Returns whether a failure was met. Without an operation that succeeds after it, it is like the
- * end of the process: another one continues with what the page cache has. Then the power fails, before
- * that or after. */
+/* Returns whether a failure was met. If no operation succeeds after it, it is like the end of the
+ * process: another one continues with what the page cache has. Then the power fails, before that or
+ * after. */
 static bool run_scene(uint64_t fail_at, int code, bool is_sticky, bool has_cut)
 {
     struct det_journal_options options = { .segment_size = 65536, .buffer_size = 4096 };
