@@ -140,7 +140,8 @@ static int append_buffered(
         atomic_store_explicit(&journal->acknowledged, last, memory_order_release);
         det_journal_notify(journal);
     }
-    det_journal_write_soon(journal);
+    if (!may_wait || !det_journal_write_inline(journal))
+        det_journal_write_soon(journal);
     return 0;
 }
 

@@ -119,6 +119,12 @@ size_t det_frame_put_entry(void *target, const struct det_frame_entry *entry);
 /* Returns the size of the entry, or 0 if it is not well formed. */
 size_t det_frame_get_entry(const char *at, const char *end, struct det_frame_entry *ret);
 
+/* The size of a frame whose head is known to be valid. */
+static inline uint32_t det_frame_peek_size(const char *data)
+{
+    return det_get32(data + 4);
+}
+
 /* Writes the head, without checksums. */
 void det_frame_put_head(void *target, const struct det_frame *frame);
 /* Reads a head; false if no frame has such a head. `capacity` bytes are there. Does not look at

@@ -155,6 +155,10 @@ bool det_journal_buffers_has_frames(const struct det_journal *journal);
 bool det_journal_write_batch(struct det_journal *journal);
 /* After a change of the active buffer, under the lock: a thread writes it soon, or at once. */
 void det_journal_write_soon(struct det_journal *journal);
+/* Without durability DISK, if there is much to write and no writer: writes a batch, which is a copy
+ * to the page cache and costs less than handing it to a thread. False: it did not. Under the lock,
+ * which it releases in between. */
+bool det_journal_write_inline(struct det_journal *journal);
 /* A thread has time for the journal; false if it need not come again at once. Without the lock. */
 bool det_journal_serve(struct det_journal *journal);
 /* Permits dropping the rows before a position. Under the lock. */

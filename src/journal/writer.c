@@ -16,6 +16,8 @@
 
 /* Bytes that a thread writes at once, although nobody waits for them. */
 #define URGENT_SIZE 65536u
+/* Bytes that an appender writes itself, while they are in the cache of its processor. */
+#define INLINE_SIZE 131072u
 /* Batches of a journal before another one has its turn. */
 #define BATCHES_MAX 16u
 
@@ -197,6 +199,11 @@ bool det_journal_write_batch(struct det_journal *journal)
     return true;
 }
 
+static size_t urgent_size(const struct det_journal *journal)
+{
+    return journal->options.durability == DET_JOURNAL_DISK ? URGENT_SIZE : 2 * INLINE_SIZE;
+}
+
 /* True if somebody waits for what is in the active buffer, or it has much. */
 static bool is_urgent(const struct det_journal *journal)
 {
@@ -204,7 +211,7 @@ static bool is_urgent(const struct det_journal *journal)
 
     return !det_list_is_empty(&journal->watches) || journal->waiters > 0 || journal->must_drop ||
            journal->has_refused || journal->room_waiters > 0 ||
-           buffer->used - buffer->start >= URGENT_SIZE;
+           buffer->used - buffer->start >= urgent_size(journal);
 }
 
 void det_journal_write_soon(struct det_journal *journal)
@@ -257,6 +264,14 @@ static bool lead_batch(struct det_journal *journal)
     if (det_journal_buffers_has_frames(journal) && journal->failure == 0)
         det_journal_write_soon(journal);
     return true;
+}
+
+bool det_journal_write_inline(struct det_journal *journal)
+{
+    const struct det_journal_buffer *buffer = &journal->buffers[journal->active];
+
+    return journal->options.durability != DET_JOURNAL_DISK &&
+           buffer->used - buffer->start >= INLINE_SIZE && lead_batch(journal);
 }
 
 static int wait_acknowledged(struct det_journal *journal, uint64_t position, det_time deadline)

@@ -100,11 +100,26 @@ static int sync_frames(struct det_file_log *log)
     return r;
 }
 
+/* Adds some frames of a batch to the index. Their heads are our own, so they are valid. */
+static void index_frames(struct det_file_log *log, const struct det_journal_batch *batch)
+{
+    const char *data = batch->data;
+    uint64_t next = det_journal_index_next(&log->index);
+    struct det_frame frame;
+
+    for (size_t at = 0; at < batch->size; at += det_frame_peek_size(data + at)) {
+        if (log->offset + at < next || !det_frame_get_head(data + at, batch->size - at, &frame) ||
+            frame.kind != DET_FRAME_GROUP)
+            continue;
+        det_journal_index_add(&log->index, log->allocator, frame.first, log->offset + at);
+        next = det_journal_index_next(&log->index);
+    }
+}
+
 static void move_end(struct det_file_log *log, const struct det_journal_batch *batch)
 {
     det_mutex_lock(log->world, log->mutex);
-    if (batch->last >= batch->first)
-        det_journal_index_add(&log->index, log->allocator, batch->first, log->offset);
+    index_frames(log, batch);
     log->offset += batch->size;
     log->position = batch->last;
     det_mutex_unlock(log->world, log->mutex);

@@ -77,6 +77,7 @@ struct det_window {
     size_t block_size, capacity;
     uint64_t offset;
     size_t size;
+    size_t next_size; /* bytes to read at least */
 };
 
 struct det_file_log {
@@ -161,6 +162,8 @@ DET_MUST_CHECK int det_segment_of(
 void det_journal_index_add(
     struct det_journal_index *index, const struct det_allocator *allocator, uint64_t position,
     uint64_t offset);
+/* The least offset of the next entry. */
+uint64_t det_journal_index_next(const struct det_journal_index *index);
 void det_journal_index_deinit(
     struct det_journal_index *index, const struct det_allocator *allocator);
 /* The last entry at or before a position; offset DET_SEGMENT_HEAD if there is none. */

@@ -45,6 +45,11 @@ void det_journal_index_add(
     index->entries[index->count++] = (struct det_journal_index_entry){ position, offset };
 }
 
+uint64_t det_journal_index_next(const struct det_journal_index *index)
+{
+    return index->count > 0 ? index->entries[index->count - 1].offset + index->span : 0;
+}
+
 void det_journal_index_deinit(
     struct det_journal_index *index, const struct det_allocator *allocator)
 {

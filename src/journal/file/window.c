@@ -7,8 +7,9 @@
 #include "base/assert.h"
 #include "journal/file/file_log.h"
 
-#define ALIGNMENT  4096u
-#define BLOCK_SIZE 262144u
+#define ALIGNMENT 4096u
+#define BLOCK_MIN 65536u /* the first one of a file: often only a few rows are read */
+#define BLOCK_MAX 262144u
 
 void det_window_init(
     struct det_window *window, struct det_world *world, const struct det_allocator *allocator)
@@ -27,6 +28,7 @@ void det_window_set_file(struct det_window *window, struct det_file *file)
 {
     window->file = file;
     window->size = 0;
+    window->next_size = BLOCK_MIN;
 }
 
 static int reserve_block(struct det_window *window, size_t need)
@@ -61,8 +63,9 @@ static int read_block(struct det_window *window, uint64_t offset, size_t need, u
     int64_t count;
     int r;
 
-    if (size < BLOCK_SIZE)
-        size = BLOCK_SIZE;
+    if (size < window->next_size)
+        size = window->next_size;
+    window->next_size = BLOCK_MAX;
     if (size > end - start)
         size = end - start;
     r = reserve_block(window, (size_t)size);
