@@ -274,6 +274,65 @@ def test_a_stream_resumes_without_gaps_also_in_the_next_run():
     it.stop()
 
 
+WARM = """#define FLOW_NAME warm
+RECORD(reading)
+    FIELD(sensor, str(16))
+    FIELD(celsius, f64)
+END
+SOURCE(read, reading)
+TRANSFORM(hot, reading, reading, USE(filter, "{where: 'celsius > 30'}"))
+TRANSFORM(half, reading, reading, USE(map, "{set: {celsius: 'celsius / 2.0'}}"))
+SINK(print, reading)
+EDGE(read, hot)
+EDGE(hot, half)
+EDGE(half, print)
+"""
+CASES = """flow: warm.flow
+cases:
+  - name: only hot readings are printed
+    steps:
+      - rows: {read: [{sensor: oven, celsius: 31}, {sensor: freezer, celsius: -20}]}
+        expect: {rows: {hot: [{celsius: 31}], print: [{sensor: oven}]}, end: none}
+      - end: read
+        expect: {rows: {print: []}, end: completed}
+  - name: a crash loses nothing
+    steps:
+      - rows: {read: [{sensor: oven, celsius: 40}]}
+      - crash: true
+      - rows: {read: [{sensor: oven, celsius: 42}]}
+      - advance: 7d
+      - end: [read]
+        expect: {rows: {print: [{celsius: 20}, {celsius: 21}]}, end: completed,
+                 rejected: {half: []}}
+  - name: a flow is stopped
+    steps:
+      - stop: cancel
+        expect: {end: cancelled, reason: cancel}
+"""
+
+
+def test_cases_of_a_flow_run_in_virtual_time():
+    Path("warm.flow").write_text(WARM)
+    Path("warm.flow.test.yaml").write_text(CASES)
+    detent("test", out="ok      warm.flow.test.yaml: a crash loses nothing",
+           err=["rows have reached 4 of 4 stages", "3 cases: 3 passed", "7d"])
+    equal(objects("test", "--filter", "stopped")[-2]["missed"], ["read", "hot", "half", "print"])
+    Path("warm.flow.test.yaml").write_text(
+        CASES.replace("{sensor: oven}]}, end", "{sensor: own}]}, end"))
+    detent("test", code=1, out=['rows of print are not as expected', '[{"sensor": "own"}]',
+                                '[{"sensor":"oven","celsius":15.5}]'])
+    for old, new, wanted in (
+            ("read: [{sens", "rad: [{sens", "did you mean 'read'?"),
+            ("celsius: 31}", "celsius: hot}", "expected a number"),
+            ("end: read", "end: print", "'print' is not a source"),
+            ("advance: 7d", "advance: 7x", "expected a duration"),
+            ("end: none", "end: nine", "did you mean 'none'?"),
+            ("warm.flow", "wrm.flow", "did you mean warm.flow?")):
+        Path("warm.flow.test.yaml").write_text(CASES.replace(old, new, 1))
+        done = run("test")
+        check(done.returncode in (2, 3) and wanted in done.stderr, (wanted, done))
+
+
 def test_metrics_of_flows_are_valid():
     project("  copy: {}\n")
     it = Up()

@@ -268,12 +268,6 @@ int flow_offline_list(struct cli *cli, const struct cli_args *args)
 
 /* Definitions: that of --file, or of the flow in detent.yaml. Without one, values are not shown. */
 
-static int view_of_file(
-    struct cli *cli, const struct config_flow *config, struct flow_definition **ret)
-{
-    return flow_definition_view(cli, config, ret);
-}
-
 static const struct config_flow *find_flow(const struct config_file *file, const char *name)
 {
     for (size_t i = 0; i < file->config.flow_count; i++) {
@@ -304,7 +298,7 @@ static int view_of_project(
             spec, sizeof spec, "%.*s/%s", found->file[0] == '/' ? 0 : (int)size, folder,
             found->file);
         config.file = spec[0] == '/' && found->file[0] == '/' ? found->file : spec;
-        code = view_of_file(cli, &config, ret);
+        code = flow_definition_open_for(cli, &config, FLOW_TO_VIEW, ret);
     }
     config_file_close(cli, &file);
     return code;
@@ -320,7 +314,8 @@ static int find_definition(
 
     *ret = NULL;
     if (file)
-        return view_of_file(cli, &(struct config_flow){ .name = flow->name, .file = file }, ret);
+        return flow_definition_open_for(
+            cli, &(struct config_flow){ .name = flow->name, .file = file }, FLOW_TO_VIEW, ret);
     if (args->values[FLOW_OPTION_STATE])
         return CLI_OK;
     code = find_folder(cli, args, folder);

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "commands/test_run.h"
 #include "os/os.h"
 #include "terminal/args.h"
 #include "terminal/command.h"
@@ -14,6 +15,7 @@
 #include "terminal/input.h"
 #include "terminal/report.h"
 #include "testing/case_internal.h"
+#include "testing/flow_case.h"
 #include "testing/play.h"
 #include "testing/stubs.h"
 #include "json/writer.h"
@@ -31,39 +33,7 @@ static const struct cli_option option_table[] = {
     { NULL, 0, NULL, NULL, NULL },
 };
 
-#define SHEET_SIZE_MAX 262144 /* bytes of a test file */
-
-/* A machine, and its coverage by all of its files. */
-struct subject {
-    struct subject *next;
-    char *path;
-    struct det_spec *spec;
-    struct cli_coverage coverage;
-};
-
-struct run {
-    struct cli *cli;       /* where the results go */
-    struct cli *trace_cli; /* where a trace to "-" goes */
-    const struct cli_args *args;
-    struct subject *subjects, **subjects_tail;
-    struct cli_trace_writer trace;
-    uint64_t steps_max;
-    size_t cases, passed, failed, broken;
-    det_time virtual_time;
-    int worst;
-};
-
-/* A test file. */
-struct sheet {
-    const char *path;
-    struct cli_text text;
-    struct det_arena arena;
-    struct subject *subject;
-    struct case_file file;
-};
-
-/* A file that cannot be run outranks a failed case. */
-static void raise_exit(struct run *run, int code)
+void test_raise_exit(struct run *run, int code)
 {
     if (run->worst == CLI_OK || run->worst == CLI_FAILURE)
         run->worst = code;
@@ -84,7 +54,7 @@ static void report_problem(
     cli_report_problem(run->cli, &problem, "%s", error->text);
 }
 
-static void refuse_file(
+void test_refuse_file(
     struct run *run, const struct sheet *sheet, const struct cli_problems *problems, int code)
 {
     for (size_t i = 0; i < problems->count; i++)
@@ -93,7 +63,7 @@ static void refuse_file(
         cli_print_error(
             run->cli, "%s: only the first %d problems are shown\n", sheet->path, CLI_PROBLEMS_MAX);
     run->broken++;
-    raise_exit(run, code);
+    test_raise_exit(run, code);
 }
 
 static int open_subject(struct run *run, struct subject *subject)
@@ -140,14 +110,13 @@ static struct subject *find_subject(struct run *run, const char *path)
         run->subjects_tail = &subject->next;
         return subject;
     }
-    raise_exit(run, code);
+    test_raise_exit(run, code);
     if (subject)
         close_subject(run, subject);
     return NULL;
 }
 
-/* `name` seen from the folder of the file `from`. */
-static bool join(const char *from, const char *name, char *target)
+bool test_join_path(const char *from, const char *name, char *target)
 {
     const char *slash = strrchr(from, '/');
     int folder = slash && *name != '/' ? (int)(slash - from) + 1 : 0;
@@ -155,9 +124,9 @@ static bool join(const char *from, const char *name, char *target)
     return snprintf(target, DET_PATH_MAX, "%.*s%s", folder, from, name) < DET_PATH_MAX;
 }
 
-/* Reports the line that names a missing machine, and the nearest file name. */
-static void report_no_machine(
-    struct run *run, const struct sheet *sheet, const struct det_datum *node, const char *path)
+void test_report_missing(
+    struct run *run, const struct sheet *sheet, const struct det_datum *node, const char *path,
+    const char *suffix)
 {
     struct cli_problems problems = { .count = 0 };
     struct cli_reader reader = { .problems = &problems };
@@ -165,13 +134,13 @@ static void report_no_machine(
     int folder = slash ? (int)(slash - node->text) + 1 : 0;
     char near[DET_PATH_MAX];
 
-    if (cli_nearest_file(run->cli, path, CLI_SPEC_SUFFIX, near))
+    if (cli_nearest_file(run->cli, path, suffix, near))
         reader_fail(
             &reader, node, "%s: there is no such file; did you mean %.*s%s?", node->text, folder,
             node->text, near);
     else
         reader_fail(&reader, node, "%s: there is no such file", node->text);
-    refuse_file(run, sheet, &problems, CLI_NOT_FOUND);
+    test_refuse_file(run, sheet, &problems, CLI_NOT_FOUND);
 }
 
 static bool load_cases(struct run *run, struct sheet *sheet)
@@ -184,19 +153,23 @@ static bool load_cases(struct run *run, struct sheet *sheet)
 
     r = det_yaml_read(&sheet->arena, sheet->text.data, sheet->text.size, &root, &problems.items[0]);
     problems.count = r < 0 ? 1u : 0u;
+    if (r == 0 && flow_case_is_one(root)) {
+        test_flow(run, sheet, root);
+        return false;
+    }
     if (r == 0)
         r = case_machine_path(root, &name, &problems);
     if (r < 0) {
-        refuse_file(run, sheet, &problems, CLI_USAGE);
+        test_refuse_file(run, sheet, &problems, CLI_USAGE);
         return false;
     }
-    if (!join(sheet->path, name, path)) {
+    if (!test_join_path(sheet->path, name, path)) {
         cli_report_error(run->cli, "%s: the path of the machine is too long", sheet->path);
-        raise_exit(run, CLI_USAGE);
+        test_raise_exit(run, CLI_USAGE);
         return false;
     }
     if (!cli_is_there(path)) {
-        report_no_machine(run, sheet, det_datum_get(root, "machine"), path);
+        test_report_missing(run, sheet, det_datum_get(root, "machine"), path, CLI_SPEC_SUFFIX);
         return false;
     }
     sheet->subject = find_subject(run, path);
@@ -207,7 +180,7 @@ static bool load_cases(struct run *run, struct sheet *sheet)
     r = case_file_read(
         &sheet->arena, root, det_spec_machine(sheet->subject->spec), &sheet->file, &problems);
     if (r < 0)
-        refuse_file(run, sheet, &problems, CLI_USAGE);
+        test_refuse_file(run, sheet, &problems, CLI_USAGE);
     return r == 0;
 }
 
@@ -245,14 +218,13 @@ static void print_failures(
 }
 
 static void print_case(
-    struct run *run, const struct sheet *sheet, const struct case_case *one,
-    const struct play_result *result)
+    struct run *run, const struct sheet *sheet, const char *name, const struct play_result *result)
 {
     struct cli *cli = run->cli;
 
     cli_print_in(
         cli, result->is_ok ? CLI_GREEN : CLI_RED, "%s", result->is_ok ? "ok      " : "not ok  ");
-    cli_print(cli, "%s: %s\n", sheet->path, one->name);
+    cli_print(cli, "%s: %s\n", sheet->path, name);
     if (!result->is_ok)
         print_failures(run, sheet, result);
 }
@@ -289,19 +261,47 @@ static void write_failures(struct det_json_writer *json, const struct play_resul
 }
 
 static void print_case_json(
-    struct run *run, const struct sheet *sheet, const struct case_case *one,
+    struct run *run, const struct sheet *sheet, const char *name, size_t steps,
     const struct play_result *result)
 {
     struct det_json_writer json;
 
     cli_json_begin(run->cli, &json, "case");
     det_json_text(&json, "file", sheet->path);
-    det_json_text(&json, "name", one->name);
+    det_json_text(&json, "name", name);
     det_json_bool(&json, "ok", result->is_ok);
-    det_json_number(&json, "steps", one->step_count);
+    det_json_number(&json, "steps", steps);
     if (!result->is_ok)
         write_failures(&json, result);
     cli_json_end(run->cli, &json);
+}
+
+void test_take_result(
+    struct run *run, const struct sheet *sheet, const char *name, size_t steps,
+    const struct play_result *result)
+{
+    run->cases++;
+    run->passed += result->is_ok;
+    run->failed += !result->is_ok;
+    run->virtual_time += result->virtual_time;
+    det_assert(run->passed + run->failed == run->cases);
+    det_assert(result->is_ok == (result->failure_count == 0));
+    if (!result->is_ok)
+        test_raise_exit(run, CLI_FAILURE);
+    if (run->cli->is_json)
+        print_case_json(run, sheet, name, steps, result);
+    else
+        print_case(run, sheet, name, result);
+}
+
+const char *test_filter(const struct run *run)
+{
+    return run->args->values[OPTION_FILTER];
+}
+
+bool test_wants_coverage(const struct run *run)
+{
+    return !run->args->values[OPTION_NO_COVERAGE];
 }
 
 static void run_case(struct run *run, const struct sheet *sheet, const struct case_case *one)
@@ -316,22 +316,10 @@ static void run_case(struct run *run, const struct sheet *sheet, const struct ca
     int r;
 
     r = play_case(&sheet->file, one, det_spec_machine(sheet->subject->spec), &options, &result);
-    if (r < 0) {
-        raise_exit(run, cli_no_memory(run->cli));
-        return;
-    }
-    run->cases++;
-    run->passed += result.is_ok;
-    run->failed += !result.is_ok;
-    run->virtual_time += result.virtual_time;
-    det_assert(run->passed + run->failed == run->cases);
-    det_assert(result.is_ok == (result.failure_count == 0));
-    if (!result.is_ok)
-        raise_exit(run, CLI_FAILURE);
-    if (run->cli->is_json)
-        print_case_json(run, sheet, one, &result);
+    if (r < 0)
+        test_raise_exit(run, cli_no_memory(run->cli));
     else
-        print_case(run, sheet, one, &result);
+        test_take_result(run, sheet, one->name, one->step_count, &result);
 }
 
 static void run_cases(struct run *run, const struct sheet *sheet)
@@ -351,7 +339,7 @@ static void refuse_spec(struct run *run, const char *path)
 {
     cli_report_error(run->cli, "this is a spec: detent check %s", path);
     run->broken++;
-    raise_exit(run, CLI_USAGE);
+    test_raise_exit(run, CLI_USAGE);
 }
 
 static void run_file(struct run *run, const char *path)
@@ -361,7 +349,7 @@ static void run_file(struct run *run, const char *path)
 
     if (code != CLI_OK) {
         run->broken++;
-        raise_exit(run, code);
+        test_raise_exit(run, code);
         return;
     }
     if (strcmp(path, "-") == 0)
@@ -421,7 +409,7 @@ static void run_all(struct run *run)
     cli_names_free(run->cli, &names);
     if (run->cases == 0 && run->worst == CLI_OK && run->args->values[OPTION_FILTER]) {
         cli_report_error(run->cli, "no case name contains '%s'", run->args->values[OPTION_FILTER]);
-        raise_exit(run, CLI_NOT_FOUND);
+        test_raise_exit(run, CLI_NOT_FOUND);
     }
 }
 
@@ -442,7 +430,7 @@ static void finish(struct run *run, det_time from)
         int code = cli_trace_save(run->trace_cli, &run->trace, trace);
 
         if (code != CLI_OK)
-            raise_exit(run, code);
+            test_raise_exit(run, code);
     }
     det_buffer_deinit(&run->trace.lines);
 }

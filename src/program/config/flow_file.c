@@ -226,12 +226,19 @@ static int check_stage(struct cli *cli, const struct loaded *loaded, size_t inde
     return CLI_USAGE;
 }
 
-static int check_stages(struct cli *cli, const struct loaded *loaded)
+/* A test has rows instead of sources and sinks. */
+static bool is_needed(const struct det_stage *stage, enum flow_purpose purpose)
+{
+    return purpose == FLOW_TO_RUN ||
+           (stage->kind != DET_STAGE_SOURCE && stage->kind != DET_STAGE_SINK);
+}
+
+static int check_stages(struct cli *cli, const struct loaded *loaded, enum flow_purpose purpose)
 {
     int code = CLI_OK;
 
     for (size_t i = 0; i < loaded->flow.stage_count; i++) {
-        int one = check_stage(cli, loaded, i);
+        int one = is_needed(&loaded->stages[i], purpose) ? check_stage(cli, loaded, i) : CLI_OK;
 
         code = code == CLI_OK ? one : code;
     }
@@ -335,7 +342,8 @@ static uint64_t digest_of(const struct loaded *loaded)
 /* Opening and closing. */
 
 static int load(
-    struct cli *cli, struct loaded *loaded, const struct config_flow *config, bool can_run)
+    struct cli *cli, struct loaded *loaded, const struct config_flow *config,
+    enum flow_purpose purpose)
 {
     int code = copy_config(cli, loaded, config);
 
@@ -343,19 +351,20 @@ static int load(
         code = read_spec(cli, config->file, &loaded->spec);
     if (code == CLI_OK)
         code = copy_stages(cli, loaded);
-    if (code == CLI_OK && can_run)
+    if (code == CLI_OK && purpose != FLOW_TO_VIEW)
         code = apply_settings(cli, loaded, config);
-    if (code == CLI_OK && can_run)
+    if (code == CLI_OK && purpose != FLOW_TO_VIEW)
         code = load_module(cli, loaded);
-    if (code == CLI_OK && can_run)
-        code = check_stages(cli, loaded);
+    if (code == CLI_OK && purpose != FLOW_TO_VIEW)
+        code = check_stages(cli, loaded, purpose);
     if (code == CLI_OK)
         loaded->definition.digest = digest_of(loaded);
     return code;
 }
 
-static int open_definition(
-    struct cli *cli, const struct config_flow *config, bool can_run, struct flow_definition **ret)
+int flow_definition_open_for(
+    struct cli *cli, const struct config_flow *config, enum flow_purpose purpose,
+    struct flow_definition **ret)
 {
     struct loaded *loaded = DET_NEW(cli->allocator, struct loaded);
     int code;
@@ -366,7 +375,7 @@ static int open_definition(
     atomic_init(&loaded->users, 1);
     det_arena_init(&loaded->arena, cli->allocator);
     modules_init(&loaded->modules, cli->allocator);
-    code = load(cli, loaded, config, can_run);
+    code = load(cli, loaded, config, purpose);
     if (code == CLI_OK)
         *ret = &loaded->definition;
     else
@@ -377,13 +386,7 @@ static int open_definition(
 int flow_definition_open(
     struct cli *cli, const struct config_flow *config, struct flow_definition **ret)
 {
-    return open_definition(cli, config, true, ret);
-}
-
-int flow_definition_view(
-    struct cli *cli, const struct config_flow *config, struct flow_definition **ret)
-{
-    return open_definition(cli, config, false, ret);
+    return flow_definition_open_for(cli, config, FLOW_TO_RUN, ret);
 }
 
 struct flow_definition *flow_definition_share(struct flow_definition *definition)

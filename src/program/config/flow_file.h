@@ -24,9 +24,12 @@ struct flow_definition {
  * afterwards. */
 DET_MUST_CHECK int flow_definition_open(
     struct cli *cli, const struct config_flow *config, struct flow_definition **ret);
-/* The same without looking for connectors and functions: to read the rows of a flow. */
-DET_MUST_CHECK int flow_definition_view(
-    struct cli *cli, const struct config_flow *config, struct flow_definition **ret);
+/* What a definition is for: to view its rows, no connectors and functions are needed; a test needs
+ * none for sources and sinks. */
+enum flow_purpose { FLOW_TO_RUN, FLOW_TO_TEST, FLOW_TO_VIEW };
+DET_MUST_CHECK int flow_definition_open_for(
+    struct cli *cli, const struct config_flow *config, enum flow_purpose purpose,
+    struct flow_definition **ret);
 /* Each call needs a flow_definition_close(). Any thread. */
 struct flow_definition *flow_definition_share(struct flow_definition *definition);
 /* The last one frees it; NULL does nothing. Any thread. */

@@ -148,33 +148,49 @@ static void write_text(struct det_json_writer *json, const char *key, struct det
 }
 
 /* Why, code, text; the rest is the input. */
+int flow_rejected_read(const struct det_journal_row *row, struct flow_rejected *ret)
+{
+    struct det_byte_source source = { .data = row->data, .size = row->size };
+    struct det_varint code = { 0, DET_NOWHERE }, length = { 0, DET_NOWHERE };
+    size_t end;
+
+    if (row->size)
+        code = det_get_varint(&source, 1);
+    if (code.end != DET_NOWHERE)
+        length = det_get_varint(&source, code.end);
+    if (length.end == DET_NOWHERE || !det_source_has(&source, length.end, (size_t)length.number))
+        return DET_ERR_MALFORMED;
+    end = length.end + (size_t)length.number;
+    *ret = (struct flow_rejected){
+        .why = source.data[0],
+        .code = code.number > 0 && code.number <= INT32_MAX ? -(int)code.number : 0,
+        .text = det_view_of((const char *)source.data + length.end, (size_t)length.number),
+        .input = source.data + end,
+        .input_size = row->size - end,
+    };
+    return 0;
+}
+
 static void write_rejected(
     struct flow_view *view, struct det_json_writer *json, const struct det_stage *stage,
     const struct det_journal_row *row)
 {
-    struct det_byte_source source = { .data = row->data, .size = row->size };
-    struct det_varint code = { 0, DET_NOWHERE }, length = { 0, DET_NOWHERE };
-    const char *why = row->size ? det_row_rejection_name(source.data[0]) : NULL;
+    struct flow_rejected rejected;
 
-    if (why)
-        code = det_get_varint(&source, 1);
-    if (code.end != DET_NOWHERE)
-        length = det_get_varint(&source, code.end);
-    if (length.end == DET_NOWHERE || !det_source_has(&source, length.end, length.number)) {
+    if (flow_rejected_read(row, &rejected) < 0) {
         det_json_text(json, "error", "the row is malformed");
         return;
     }
-    det_json_text(json, "why", why);
-    if (code.number > 0 && code.number <= INT32_MAX)
-        det_json_text(json, "code", det_error_name(-(int)code.number));
-    write_text(
-        json, "text", det_view_of((const char *)source.data + length.end, (size_t)length.number));
-    if (length.end + length.number == row->size)
-        det_json_null(json, "value");
-    else
+    det_json_text(json, "why", det_row_rejection_name(rejected.why));
+    if (rejected.code)
+        det_json_text(json, "code", det_error_name(rejected.code));
+    write_text(json, "text", rejected.text);
+    if (rejected.input_size)
         write_value(
-            view, json, "value", stage ? det_record_of(stage->in) : NULL,
-            source.data + length.end + length.number, row->size - length.end - length.number);
+            view, json, "value", stage ? det_record_of(stage->in) : NULL, rejected.input,
+            rejected.input_size);
+    else
+        det_json_null(json, "value");
 }
 
 static void write_progress(struct det_json_writer *json, const struct det_journal_row *row)

@@ -8,6 +8,7 @@
 
 #include <detent/flow.h>
 
+#include "base/text.h"
 #include "json/writer.h"
 
 /* A journal of a run, open for reading or by its pipeline. */
@@ -33,6 +34,15 @@ void flow_view_deinit(struct flow_view *view);
 void flow_row_write(
     struct flow_view *view, struct det_json_writer *json, const char *key,
     const struct det_journal_row *row);
+/* What a row of the kind "rejected" says; views into the row. DET_ERR_MALFORMED. */
+struct flow_rejected {
+    enum det_row_rejection why;
+    int code; /* 0: none */
+    struct det_view text;
+    const void *input; /* the record, in the binary form */
+    size_t input_size; /* 0: there was none */
+};
+DET_MUST_CHECK int flow_rejected_read(const struct det_journal_row *row, struct flow_rejected *ret);
 /* "data", "rejected", "end", "progress", "state", "gone", "fact", "checkpoint"; "unknown". */
 const char *flow_row_kind(const struct det_journal_row *row);
 
