@@ -129,7 +129,7 @@ def test_help_is_for_every_command_and_topic():
            "migrate", "start", "send", "get", "list", "history", "watch", "why", "timers", "locks",
            "cancel", "retry", "store", "up", "serve", "status", "console", "limits", "notify",
            "tree", "workers", "worker", "desired", "observed", "dump", "tasks", "slots", "logs",
-           "submit", "doctor", "jobs", "restart", "drain", "stop", "flow", "reload", "token",
+           "submit", "doctor", "jobs", "restart", "drain", "stop", "flow", "journal", "reload", "token",
            "backoff",
            "version", "help", "completion"} == set(listed),
           str(listed))

@@ -6,6 +6,7 @@
 
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <detent/driver/policy.h>
 
@@ -227,8 +228,11 @@ static int check_stage(struct cli *cli, const struct loaded *loaded, size_t inde
 }
 
 /* A test has rows instead of sources and sinks. */
-static bool is_needed(const struct det_stage *stage, enum flow_purpose purpose)
+static bool is_needed(
+    const struct loaded *loaded, const struct det_stage *stage, enum flow_purpose purpose)
 {
+    if (purpose == FLOW_TO_CHECK)
+        return stage->use || !loaded->definition.config.module;
     return purpose == FLOW_TO_RUN ||
            (stage->kind != DET_STAGE_SOURCE && stage->kind != DET_STAGE_SINK);
 }
@@ -238,7 +242,8 @@ static int check_stages(struct cli *cli, const struct loaded *loaded, enum flow_
     int code = CLI_OK;
 
     for (size_t i = 0; i < loaded->flow.stage_count; i++) {
-        int one = is_needed(&loaded->stages[i], purpose) ? check_stage(cli, loaded, i) : CLI_OK;
+        int one =
+            is_needed(loaded, &loaded->stages[i], purpose) ? check_stage(cli, loaded, i) : CLI_OK;
 
         code = code == CLI_OK ? one : code;
     }
@@ -312,6 +317,19 @@ static uint64_t add_stage(uint64_t digest, const struct det_stage *stage)
     return add_number(digest, stage->window);
 }
 
+/* A module is built again at the same path. */
+static uint64_t add_file(uint64_t digest, const char *path)
+{
+    struct stat status;
+
+    if (!path || stat(path, &status) < 0)
+        return digest;
+    digest = add_number(digest, (uint64_t)status.st_ino);
+    digest = add_number(digest, (uint64_t)status.st_size);
+    return add_number(
+        digest, (uint64_t)(status.st_mtim.tv_sec * DET_SECOND + status.st_mtim.tv_nsec));
+}
+
 static uint64_t digest_of(const struct loaded *loaded)
 {
     const struct config_flow *config = &loaded->definition.config;
@@ -329,7 +347,7 @@ static uint64_t digest_of(const struct loaded *loaded)
         (uint64_t)config->policy.backoff.max,
         det_flow_fingerprint(&loaded->flow),
     };
-    uint64_t digest = add_text(0, loaded->flow.name);
+    uint64_t digest = add_file(add_text(0, loaded->flow.name), config->module);
 
     digest = add_text(add_text(digest, config->file), config->module);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -353,7 +371,7 @@ static int load(
         code = copy_stages(cli, loaded);
     if (code == CLI_OK && purpose != FLOW_TO_VIEW)
         code = apply_settings(cli, loaded, config);
-    if (code == CLI_OK && purpose != FLOW_TO_VIEW)
+    if (code == CLI_OK && (purpose == FLOW_TO_RUN || purpose == FLOW_TO_TEST))
         code = load_module(cli, loaded);
     if (code == CLI_OK && purpose != FLOW_TO_VIEW)
         code = check_stages(cli, loaded, purpose);

@@ -25,8 +25,8 @@ struct flow_definition {
 DET_MUST_CHECK int flow_definition_open(
     struct cli *cli, const struct config_flow *config, struct flow_definition **ret);
 /* What a definition is for: to view its rows, no connectors and functions are needed; a test needs
- * none for sources and sinks. */
-enum flow_purpose { FLOW_TO_RUN, FLOW_TO_TEST, FLOW_TO_VIEW };
+ * none for sources and sinks; a check does not load the module. */
+enum flow_purpose { FLOW_TO_RUN, FLOW_TO_TEST, FLOW_TO_CHECK, FLOW_TO_VIEW };
 DET_MUST_CHECK int flow_definition_open_for(
     struct cli *cli, const struct config_flow *config, enum flow_purpose purpose,
     struct flow_definition **ret);

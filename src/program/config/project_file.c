@@ -86,7 +86,7 @@ static int check_flow(struct cli *cli, const struct config_flow *config, const c
     copy.file = path;
     if (!cli_is_there(path) || cli_is_folder(path))
         return DET_ERR_MALFORMED;
-    if (flow_definition_open(cli, &copy, &definition) != CLI_OK)
+    if (flow_definition_open_for(cli, &copy, FLOW_TO_CHECK, &definition) != CLI_OK)
         return DET_ERR_DEFINITION;
     flow_definition_close(definition);
     return 0;
