@@ -208,8 +208,8 @@ DET_API int det_journal_reader_next(
     struct det_error *reterr) DET_MUST_CHECK;
 /* Waits until there may be a row to read: call det_journal_reader_next() again. DET_ERR_TIMEOUT at
  * the (monotonic) deadline; the failure that poisoned the journal, when the reader has read all
- * rows that were acknowledged. A reader of a journal that another process writes looks again
- * every 10 ms. Not on a loop thread. */
+ * rows that were acknowledged. DET_ERR_RANGE: it has read up to `until`. A reader of a journal that
+ * another process writes looks again every 10 ms. Not on a loop thread. */
 DET_API int det_journal_reader_wait(struct det_journal_reader *reader, det_time deadline)
     DET_MUST_CHECK;
 DET_API void det_journal_reader_close(struct det_journal_reader *reader);

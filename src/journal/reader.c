@@ -326,15 +326,14 @@ int det_journal_reader_next(
     }
 }
 
-/* True if there is, or will never be, something to read. Under the lock. */
+/* True if there may be something to read. */
 static bool is_ready(const struct det_journal_reader *reader)
 {
     const struct det_journal *journal = reader->journal;
     uint64_t limit = reader->options.unacknowledged ? atomic_load(&journal->end)
                                                     : atomic_load(&journal->acknowledged);
 
-    return reader->next <= limit ||
-           (reader->options.until > 0 && reader->next > reader->options.until);
+    return reader->next <= limit;
 }
 
 static int wait_appended(struct det_journal_reader *reader, det_time deadline)
@@ -377,6 +376,8 @@ static int wait_written_elsewhere(struct det_journal_reader *reader, det_time de
 
 int det_journal_reader_wait(struct det_journal_reader *reader, det_time deadline)
 {
+    if (reader->options.until > 0 && reader->next > reader->options.until)
+        return DET_ERR_RANGE;
     if (reader->row || reader->run < reader->run_end)
         return 0;
     if (reader->journal->options.is_read_only)

@@ -111,6 +111,7 @@ static void check_reader_of_one_stream_skips_the_others(struct bed *bed)
         seen++;
     }
     assert_string_equal("", error.text);
+    assert_int_equal(DET_ERR_RANGE, det_journal_reader_wait(reader, DET_NEVER));
     assert_int_equal(95, seen);
     det_journal_reader_close(reader);
     det_journal_close(journal);

@@ -148,6 +148,8 @@ static int each_row(struct view *view, void (*visit)(struct view *, const struct
             return CLI_OK;
         cli_flush(view->cli);
         r = det_journal_reader_wait(view->reader, DET_NEVER);
+        if (r == DET_ERR_RANGE)
+            return CLI_OK; /* up to --until */
         if (r < 0)
             return fail(view, r, &error);
     }

@@ -91,6 +91,8 @@ static void rows_are_printed_with_what_is_known_of_them(void **state)
     assert_has(&place, "\"event_time\":\"1970-01-01T00:00:01Z\",\"is_group_end\":true,");
     assert_has(&place, "\"hex\":\"ff01\"}");
     assert_null(strstr(place.text, "\"position\":1,"));
+    assert_int_equal(CLI_OK, RUN(&place, "cat", "--follow", "--until", "2", place.path));
+    assert_null(strstr(place.text, "main 2"));
     assert_int_equal(CLI_OK, RUN(&place, "top", place.path));
     assert_has(&place, "main       2              3\n");
     assert_int_equal(CLI_OK, RUN(&place, "top", "--json", place.path));
