@@ -20,6 +20,7 @@ NIGHTLY_CRASH_STEPS ?= 600
 NIGHTLY_KILL_STEPS ?= 80
 NIGHTLY_NODES_TIMES ?= 10
 NIGHTLY_JOURNAL_SEEDS ?= 50000
+NIGHTLY_FLOW_KILLS ?= 2000
 NIGHTLY_EXPRESSION_TIMES ?= 500000
 NIGHTLY_CONTRACT_EXAMPLES ?= 200
 
@@ -94,6 +95,8 @@ nightly: check test
 		ctest --test-dir build/release --output-on-failure -R '^expression\.compare$$' --timeout 86400
 	@JOURNAL_SEEDS=$(NIGHTLY_JOURNAL_SEEDS) JOURNAL_STATES=7 JOURNAL_FLIPS=1 ctest --preset release \
 		-R '^journal\.(power|states|damage)$$' --timeout 86400
+	@FLOW_SEED=$$(date +%s) FLOW_KILLS=$(NIGHTLY_FLOW_KILLS) ctest --preset release \
+		-R '^flow\.kill$$' --timeout 86400
 	@NODES_SEED=$$(date +%s) NODES_TIMES=$(NIGHTLY_NODES_TIMES) ctest --preset release \
 		-L '^processes$$' --timeout 86400
 	@ctest --test-dir build/release --output-on-failure -j10 -L '^sanitized$$'

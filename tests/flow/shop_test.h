@@ -28,9 +28,11 @@ struct shop {
     struct det_flow flow;
     struct det_sim *sim; /* NULL: the real world */
     struct det_pipeline *pipeline;
+    uint64_t rows;
     uint32_t trouble; /* millionths: chance of a power cut in each function */
     bool has_cut;
     uint64_t seed, run;
+    FILE *output; /* of the sinks; NULL: `delivered` */
     /* By position: what a sink got first; 0: nothing. */
     uint64_t delivered[SHOP_POSITIONS];
     uint64_t deliveries, unflushed, flushed;
@@ -51,14 +53,15 @@ static inline void shop_trouble(struct det_stage_call *call)
 
 static inline int shop_next_number(struct det_stage_call *call, void *cursor)
 {
+    const struct shop *shop = call->user;
     struct place *place = cursor;
     struct number number;
     int r;
 
     shop_trouble(call);
-    if (place->next == SHOP_ROWS)
+    if (place->next == shop->rows)
         return DET_SOURCE_DONE;
-    for (int i = 0; i < 4 && place->next < SHOP_ROWS; i++) {
+    for (int i = 0; i < 4 && place->next < shop->rows; i++) {
         number = (struct number){ .value = ++place->next, .key = (uint32_t)(place->next % 5) };
         r = det_stage_emit(call, &number);
         if (r < 0)
@@ -136,8 +139,15 @@ static inline int shop_join(struct det_stage_call *call, const void *reference, 
 static inline void shop_note(struct det_stage_call *call, uint64_t value)
 {
     struct shop *shop = call->user;
-    uint64_t position = call->row.position, *first = &shop->delivered[position];
+    uint64_t position = call->row.position, *first;
 
+    if (shop->output) {
+        fprintf(
+            shop->output, "%llu %s %llu %llu\n", (unsigned long long)call->run, call->stage->name,
+            (unsigned long long)position, (unsigned long long)value);
+        return;
+    }
+    first = &shop->delivered[position];
     assert_true(position > 0 && position < SHOP_POSITIONS);
     if (position > det_journal_acknowledged(det_pipeline_journal(shop->pipeline)))
         fail_msg("position %llu was delivered early", (unsigned long long)position);
@@ -258,7 +268,7 @@ static inline void shop_init(struct shop *shop, struct det_sim *sim)
                          .in = { .get = name_record },
                          .cursor = { .get = place_record } },
     };
-    *shop = (struct shop){ .sim = sim };
+    *shop = (struct shop){ .sim = sim, .rows = SHOP_ROWS };
     memcpy(shop->stages, stages, sizeof stages);
     memcpy(shop->edges, shop_edges, sizeof shop_edges);
     for (int i = 0; i < SHOP_STAGES; i++)
