@@ -394,6 +394,30 @@ static void missing_and_foreign_files_are_detected(void **state)
     det_sim_close(other_sim);
 }
 
+/* A crash came while a segment was created: it is ignored, and removed by the next writer. */
+static void segment_that_is_being_made_is_ignored(void **state)
+{
+    static const char begun[4096] = "detseg01";
+    struct det_journal_options read_only = { .is_read_only = true };
+    struct det_sim *sim = open_sim(11);
+    struct det_world *world = det_sim_world(sim);
+    uint64_t end = make_journal(world, 2, 5);
+
+    (void)state;
+    for (size_t size = 0; size <= sizeof begun; size += 1024) {
+        for (int is_writer = 0; is_writer < 2; is_writer++) {
+            struct det_journal *journal;
+
+            store_bytes(world, file_names[4], begun, size);
+            journal = must_open(world, is_writer ? NULL : &read_only);
+            assert_int_equal(end, det_journal_end(journal));
+            assert_int_equal(end + 1, read_numbers(journal, 0));
+            det_journal_close(journal);
+        }
+    }
+    det_sim_close(sim);
+}
+
 /* An older copy of the last segment, with the newer mark: acknowledged rows are gone. */
 static void older_copy_of_a_segment_is_refused(void **state)
 {
@@ -450,6 +474,7 @@ int main(void)
         cmocka_unit_test(accepted_loss_keeps_the_other_rows),
         cmocka_unit_test(reader_that_accepts_loss_goes_on_after_damage_in_an_old_segment),
         cmocka_unit_test(missing_and_foreign_files_are_detected),
+        cmocka_unit_test(segment_that_is_being_made_is_ignored),
         cmocka_unit_test(older_copy_of_a_segment_is_refused),
         cmocka_unit_test(newer_format_is_refused),
     };

@@ -185,6 +185,36 @@ int det_log_refresh(
     return r;
 }
 
+static int open_last(struct det_file_log *log)
+{
+    int r;
+
+    det_file_close(log->world, log->file);
+    log->file = NULL;
+    r = det_segment_open(log, log->last, DET_FILE_READ, &log->file);
+    return r < 0 ? r : det_segment_read_head(log, log->file, log->last, &log->active);
+}
+
+/* Opens the last segment, or the one before it while the last one is being made. If that one had
+ * acknowledged rows, the mark shows that they are gone. */
+static int open_end(struct det_file_log *log)
+{
+    int r;
+
+    r = det_log_find_last(log, &log->last);
+    if (r == 0 && log->last < log->first) {
+        log->last = log->first;
+        return DET_ERR_NOT_FOUND;
+    }
+    if (r == 0)
+        r = open_last(log);
+    if (r == DET_ERR_CORRUPT && log->last > log->first) {
+        log->last--;
+        r = open_last(log);
+    }
+    return r;
+}
+
 int det_log_follow_open(
     struct det_file_log *log, const struct det_journal_stream_sink *sink,
     struct det_journal_found *found, struct det_error *reterr)
@@ -197,14 +227,8 @@ int det_log_follow_open(
     if (r < 0)
         return r;
     log->first = log->head.first;
-    r = det_log_find_last(log, &log->last);
+    r = open_end(log);
     det_segment_name(log->last, name);
-    if (r == 0 && log->last < log->first)
-        r = DET_ERR_NOT_FOUND;
-    if (r == 0)
-        r = det_segment_open(log, log->last, DET_FILE_READ, &log->file);
-    if (r == 0)
-        r = det_segment_read_head(log, log->file, log->last, &log->active);
     if (r < 0)
         return det_log_refuse(log, reterr, r, name, "%s", det_error_text(r));
     log->offset = DET_SEGMENT_HEAD;
