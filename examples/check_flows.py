@@ -83,6 +83,8 @@ class Example:
         """The commands that every spec has to pass."""
         self.run("check", "--strict", spec)
         self.run("fmt", "--check", spec)
+        if (self.work / f"{spec}.test.yaml").exists():
+            self.run("test", f"{spec}.test.yaml")
 
 
 def same(found, wanted, what):
