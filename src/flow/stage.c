@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/memory.h"
 #include "flow/flow_internal.h"
+#include "flow/stage_machine.h"
 
 const struct det_stage_kind_def *det_stage_kind_of(enum det_stage_kind kind)
 {
@@ -19,6 +20,11 @@ const struct det_stage_kind_def *det_stage_kind_of(enum det_stage_kind kind)
     };
 
     return kinds[kind];
+}
+
+const struct det_machine *det_stage_machine(enum det_stage_kind kind)
+{
+    return det_stage_kind_of(kind)->component->machine;
 }
 
 /* A wake from another thread, now on the loop. */

@@ -56,6 +56,7 @@ GOOD = {
     "metrics": [call(holds=lambda v: "detent_build_info" in v)],
     "openapi": [call(holds=lambda v: v == FILE.read_text())],
     "redeem": [],
+    "session": [call(holds=lambda v: "admin" in v["scopes"])],
     "sign_out": [],
     "status": [call(holds=lambda v: v["machines"] == 2 and v["state"] == "running"
                     and v["tasks"]["events_lost"] == 0)],
@@ -268,10 +269,16 @@ GOOD = {
                      call("format=mermaid", flow="passing"),
                      call("format=dot", flow="passing", holds=lambda v: "digraph" in v),
                      call("format=svg", flow="passing", holds=lambda v: "<svg" in v)],
+    "flow_stage": [call(flow="passing", stage="read", holds=lambda v: v["kind"] == "source" and
+                        "running" in [s["name"] for s in v["machine"]["states"]]),
+                   call(flow="passing", stage="none", status=404)],
     "flow_facts": [call(flow="passing"), call("after=0&limit=1", flow="passing"),
                    call("backward=true&limit=1", flow="passing")],
     "flow_rows": [call(flow="passing"), call("stream=read&after=0&limit=2", flow="passing"),
                   call("stream=read.errors", flow="passing"),
+                  call("kind=rejected", flow="passing", holds=lambda v: v["items"] and
+                       all(r["kind"] == "rejected" for r in v["items"])),
+                  call("kind=gone", flow="passing", status=400),
                   call("backward=true&stream=system", flow="passing"),
                   call("backward=false&run=999999", flow="passing",
                        holds=lambda v: v["items"] == [])],

@@ -153,6 +153,8 @@ api_run_fn api_list_workers, api_get_worker, api_get_worker_history, api_put_wor
 /* flow_routes.c */
 api_run_fn api_list_flows, api_get_flow, api_get_flow_diagram, api_list_flow_facts,
     api_list_flow_rows;
+/* flow_stage.c */
+api_run_fn api_get_flow_stage;
 /* flow_stream.c */
 api_run_fn api_get_flow_stream;
 /* Values of the query; NULL if missing. False: the call has failed. */
@@ -161,7 +163,7 @@ bool api_query_kind(struct api_call *call, const char **ret);
 /* document_pages.c, delta_stream.c */
 api_run_fn api_list_documents, api_get_deltas;
 /* host_routes.c */
-api_run_fn api_livez, api_metrics, api_openapi, api_redeem, api_sign_out;
+api_run_fn api_livez, api_metrics, api_openapi, api_redeem, api_get_session, api_sign_out;
 
 /* Served machines, on any thread. The runtime exists if a machine is served; api_find_served()
  * returns NULL if this one is not. */

@@ -141,9 +141,9 @@ static void write_page(
     det_json_close(json, '}');
 }
 
-static void list_rows(struct api_call *call, const char *stream)
+static void list_rows(struct api_call *call, const char *stream, const char *kind)
 {
-    struct flow_rows_query query = { .stream = stream, .budget = BUDGET };
+    struct flow_rows_query query = { .stream = stream, .kind = kind, .budget = BUDGET };
     struct flow_rows_page page = { 0 };
     struct det_error error = { 0 };
     struct flow_reading reading;
@@ -182,15 +182,28 @@ bool api_query_stream(struct api_call *call, const char **ret)
     return false;
 }
 
+static bool query_kind(struct api_call *call, const char **ret)
+{
+    static const char *const kinds[] = { "data", "rejected", "end", "fact" };
+
+    *ret = api_query(call, "kind");
+    for (size_t i = 0; *ret && i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(*ret, kinds[i]) == 0)
+            return true;
+    if (*ret)
+        api_fail(call, DET_ERR_INVALID, "'kind' must be data, rejected, end or fact");
+    return !*ret;
+}
+
 void api_list_flow_rows(struct api_call *call)
 {
-    const char *stream;
+    const char *stream, *kind;
 
-    if (api_query_stream(call, &stream))
-        list_rows(call, stream);
+    if (api_query_stream(call, &stream) && query_kind(call, &kind))
+        list_rows(call, stream, kind);
 }
 
 void api_list_flow_facts(struct api_call *call)
 {
-    list_rows(call, "system");
+    list_rows(call, "system", NULL);
 }

@@ -21,6 +21,16 @@ void api_openapi(struct api_call *call)
     det_buffer_append(&call->json.text, asset->data, (size_t)(asset->end - asset->data));
 }
 
+static void write_scopes(struct det_json_writer *json, unsigned scopes)
+{
+    det_json_open(json, "scopes", '[');
+    for (size_t i = 0; i < TOKENS_SCOPE_COUNT; i++) {
+        if (scopes & 1u << i)
+            det_json_text(json, NULL, tokens_scope_word(i));
+    }
+    det_json_close(json, ']');
+}
+
 static void write_login(struct api_call *call, const struct tokens_login *login)
 {
     struct det_json_writer *json = &call->json;
@@ -28,13 +38,19 @@ static void write_login(struct api_call *call, const struct tokens_login *login)
     det_json_open(json, NULL, '{');
     det_json_text(json, "token", login->text);
     det_json_time(json, "expires", login->token.expires);
-    det_json_open(json, "scopes", '[');
-    for (size_t i = 0; i < TOKENS_SCOPE_COUNT; i++) {
-        if (login->token.scopes & 1u << i)
-            det_json_text(json, NULL, tokens_scope_word(i));
-    }
-    det_json_close(json, ']');
+    write_scopes(json, login->token.scopes);
     det_json_close(json, '}');
+}
+
+/* The rights of the caller. The unix socket has all. */
+void api_get_session(struct api_call *call)
+{
+    struct token token;
+    bool has_token = tokens_find(call->api->tokens, call->who, &token);
+
+    det_json_open(&call->json, NULL, '{');
+    write_scopes(&call->json, has_token ? token.scopes : TOKENS_ALL);
+    det_json_close(&call->json, '}');
 }
 
 /* Ends the session of the caller. Other tokens are for programs, which have no sessions. */

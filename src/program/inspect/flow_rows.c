@@ -362,6 +362,8 @@ static bool is_shown(const struct paging *paging, const struct det_journal_row *
 {
     if (paging->stream >= 0 && row->stream != paging->stream)
         return false;
+    if (paging->query->kind && strcmp(paging->query->kind, flow_row_kind(row)) != 0)
+        return false;
     if (paging->stream >= 0 && !paging->query->is_stream_only_data)
         return true;
     return row->kind == DET_ROW_DATA || row->kind == DET_ROW_REJECTED || row->kind == DET_ROW_END ||

@@ -48,6 +48,7 @@ const char *flow_row_kind(const struct det_journal_row *row);
 
 struct flow_rows_query {
     const char *stream;       /* NULL: all streams, without progress, states and checkpoints */
+    const char *kind;         /* of flow_row_kind(); NULL: all */
     bool is_stream_only_data; /* of the stream: rows, rejections and ends */
     uint64_t after;           /* position; backwards: rows before it, 0: from the end */
     size_t limit;
