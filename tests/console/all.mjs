@@ -8,5 +8,6 @@ import "./units.test.mjs";
 import "./console.test.mjs";
 import "./details.test.mjs";
 import "./layout.test.mjs";
+import "./flows.test.mjs";
 
 after(quit);

@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { go, until, violations } from "./browser.mjs";
+import { readings } from "./flows.mjs";
 import { load } from "./module.mjs";
 import { session, shoot } from "./session.mjs";
 import { HOSTILE, World } from "./world.mjs";
@@ -197,6 +198,15 @@ test("hostile text stays text on every screen", async () => {
         Object.assign(world.workers.items[2], { reason: evil, state: HOSTILE[1], degraded_by: HOSTILE[2] });
         world.workers.history = () => HOSTILE.map((text) => ({ at: new Date().toISOString(), action: text, result: text, took_ms: 1, reason: text }));
         for (const text of HOSTILE) world.say("web", text);
+        const flow = readings();
+        Object.assign(flow.summary, { state: "failed", reason: evil });
+        Object.assign(flow.stages[2], { reason: HOSTILE[1], state: HOSTILE[2], connector: HOSTILE[3] });
+        for (const text of HOSTILE) {
+            flow.data("measure", { [text]: text });
+            flow.reject("warm", text, text, { text });
+            flow.fact("failed", "warm", text);
+        }
+        world.flows.items.push(flow);
         const machine = structuredClone(world.machines.get("heartbeat"));
         machine.name = HOSTILE[2];
         machine.initial = machine.states[0].name = HOSTILE[10];
@@ -212,7 +222,7 @@ test("hostile text stays text on every screen", async () => {
     await session(
         async ({ page }) => {
             const evil = encodeURIComponent(HOSTILE[2]);
-            const places = ["/", "/machines", "/machines/order", `/machines/${evil}`, `/machines/${evil}/instances/quiet-x`, "/machines/order/instances/quiet-0", "/machines/order/instances/quiet-10", "/timers", "/effects", "/tasks", "/tasks/web", `/tasks/${encodeURIComponent(HOSTILE[1])}`, "/slots", "/slots/batch", "/workers", "/workers/plant~press~valve", "/journal", `/simulator?machine=${evil}`, `/journal?id=${encodeURIComponent(HOSTILE[0])}`];
+            const places = ["/", "/machines", "/machines/order", `/machines/${evil}`, `/machines/${evil}/instances/quiet-x`, "/machines/order/instances/quiet-0", "/machines/order/instances/quiet-10", "/timers", "/effects", "/tasks", "/tasks/web", `/tasks/${encodeURIComponent(HOSTILE[1])}`, "/slots", "/slots/batch", "/workers", "/workers/plant~press~valve", "/flows", "/flows/readings", "/flows/readings?stage=warm", "/flows/readings?stage=measure", "/flows/readings?tab=rejected", "/flows/readings?tab=life", "/journal", `/simulator?machine=${evil}`, `/journal?id=${encodeURIComponent(HOSTILE[0])}`];
             for (const place of places) {
                 await go(page, place);
                 await page.waitForSelector(place.startsWith("/machines/") || place.startsWith("/simulator") ? ".node" : ".panel");
@@ -261,7 +271,7 @@ test("empty states say what to do", async () => {
     const shown = new Set();
     await session(
         async ({ mock, page }) => {
-            for (const [place, text] of [["/", "No machines yet"], ["/machines", "No machines yet"], ["/timers", "No timer is armed."], ["/effects", "Nothing is left to do."], ["/effects?dead=true", "No dead letters."], ["/tasks", "No tasks"], ["/slots", "No slots"], ["/workers", "No workers"], ["/journal", "Nothing has happened yet."], ["/simulator", "No machine is served."]]) {
+            for (const [place, text] of [["/", "No machines yet"], ["/machines", "No machines yet"], ["/timers", "No timer is armed."], ["/effects", "Nothing is left to do."], ["/effects?dead=true", "No dead letters."], ["/tasks", "No tasks"], ["/slots", "No slots"], ["/workers", "No workers"], ["/flows", "No flows"], ["/journal", "Nothing has happened yet."], ["/simulator", "No machine is served."]]) {
                 await go(page, place);
                 await page.getByText(text).first().waitFor();
                 await shoot(page, place === "/" ? "empty" : `empty${place.split("?")[0].replace("/", "-")}`);

@@ -18,6 +18,9 @@ const SAMPLE_MS = 50;
 const WIDE = { width: 1280, height: 900 };
 const NARROW = { width: 390, height: 844 };
 
+/** A line of what the flow follows. */
+const reading = (sensor, remark = "") => JSON.stringify({ sensor, celsius: 30, remark }) + "\n";
+
 let server, page, wrong;
 /** Console lines that a test brings about, for as long as it does. */
 const expected = [];
@@ -29,6 +32,7 @@ before(async () => {
     rmSync(join(SHOTS, "daemon.log"), { force: true });
     server = new Daemon(process.env.DETENT, process.env.DETENT_PROJECT, join(SHOTS, "daemon.log"));
     server.file("hostile.txt", TEXTS.join("\n") + "\n");
+    server.file("readings.txt", TEXTS.map((text, i) => reading(`s-${i}`, text)).join("") + "no reading\n");
     await server.start();
     const [browser] = await Promise.all([launch(), populate(server)]);
     ({ page, wrong } = await open(browser, server.base, { ...WIDE, expected }));
@@ -160,6 +164,7 @@ const LIVE = [
     { name: "Slots", path: "/slots", ready: ".tr.linked", sees: [".tr.linked", "thumb-1"], act: () => server.submit("thumbnails", "thumb-1", "bin/wait") },
     { name: "Workers", path: "/workers", ready: ".worker-name", sees: [".tr.linked", "l-worker"], act: () => server.ask("PUT", "/workers/plant~l-worker", { kind: "helloworld" }) },
     { name: "Worker", path: "/workers/plant~hello", ready: ".happened", sees: [".head", "disabled"], act: () => server.ask("POST", "/workers/hello/order", { order: "disable" }) },
+    { name: "Flow", path: "/flows/readings?stage=warm", ready: ".flow-rows .tr", sees: [".flow-rows .tr", "l-flow"], act: () => server.append("readings.txt", reading("l-flow")) },
     { name: "Journal", path: "/journal", ready: ".tr.linked", sees: [".tr.linked", "l-journal"], act: () => server.begin("order", "l-journal", {}) },
 ];
 
@@ -245,6 +250,13 @@ check("a task is restarted by its button, and what it writes then is followed", 
     await page.waitForFunction((old) => [...document.querySelectorAll(".log-row")].filter((row) => row.textContent.includes("listens on port")).length > old, before);
 });
 
+check("a flow that waits is run by its button, and its rows are counted to the end", async () => {
+    await show({ path: "/flows/nightly", ready: ".flow-stage" });
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await page.locator(".head .badge").getByText("completed").waitFor();
+    await page.getByText("2 000 in all".replace(" ", "\u202f")).first().waitFor();
+});
+
 check("a worker is told to run again by its button, and over kill -9 the tree is followed", async () => {
     await show({ path: "/workers/plant~hello", ready: ".happened" });
     await page.getByRole("button", { name: "Enable" }).click();
@@ -261,6 +273,31 @@ check("a worker is told to run again by its button, and over kill -9 the tree is
     await server.ask("DELETE", "/workers/l-worker");
     await page.locator(".worker-name").getByText("l-worker").waitFor({ state: "detached" });
     assert.equal((await server.ask("GET", "/workers/hello")).counts.startups, 2);
+    expected.length = 0;
+});
+
+check("over kill -9 of the daemon no row of a flow is missed and none is doubled", async () => {
+    const wanted = [];
+    const write = (count) => {
+        for (let i = 0; i < count; i++) {
+            wanted.push(`kill-${wanted.length}`);
+            server.append("readings.txt", reading(wanted.at(-1)));
+        }
+    };
+    const seen = () => page.locator(".flow-rows .td:nth-child(3)").allTextContents();
+    expected.push(/ERR_/);
+    await show({ path: "/flows/readings?stage=warm", ready: ".flow-rows .tr" });
+    for (let round = 0; round < 2; round++) {
+        write(10);
+        await page.locator(".flow-rows .td").getByText(wanted.at(-1), { exact: true }).waitFor();
+        await server.kill();
+        await page.waitForSelector(".connection.waiting");
+        write(10);
+        await server.start();
+        await page.waitForSelector(".connection.live");
+        await page.locator(".flow-rows .td").getByText(wanted.at(-1), { exact: true }).waitFor();
+    }
+    assert.deepEqual((await seen()).filter((name) => name.startsWith("kill-")).reverse(), wanted);
     expected.length = 0;
 });
 

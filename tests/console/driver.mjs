@@ -50,6 +50,10 @@ export class Daemon {
         writeFileSync(join(this.folder, name), text);
     }
 
+    append(name, text) {
+        appendFileSync(join(this.folder, name), text);
+    }
+
     /** What the daemon says is kept beside the pictures: who is refused by it does not know why. */
     note(text) {
         if (this.log) appendFileSync(this.log, text);

@@ -33,6 +33,7 @@ export class Mock {
         this.world = options.world ?? new World(options);
         this.codes = new Set(["first"]);
         this.token = TOKEN;
+        this.scopes = options.scopes ?? ["read", "send", "admin"];
         this.port = options.port ?? 0;
         this.pace_ms = options.pace_ms ?? 0;
         /** Paths that fail, for tests: path -> {status, code, text}, or {cut}: it happens, and nobody is told. */
@@ -111,7 +112,8 @@ export class Mock {
         if (parts[0] === "events") return this.events(request, response, query);
         if (parts[0] === "tasks" && parts[2] === "logs" && query.follow === "true") return this.follow(request, response, parts[1], query);
         if (parts[0] === "deltas" && query.follow === "true") return this.deltas(request, response);
-        if (parts[0] === "session") return this.leave(response);
+        if (parts[0] === "session") return request.method === "GET" ? this.json(response, 200, { scopes: this.scopes }) : this.leave(response);
+        if (parts[0] === "flows" && parts[2] === "stream") return this.rows(request, response, parts[1], query);
         const answer = request.method !== "GET" ? this.write(parts, body, request) : this.read(parts, query);
         if (fault?.cut) return request.socket.destroy();
         this.json(response, request.method === "POST" && parts[3] === undefined && parts[2] === "instances" ? 201 : 200, answer);
@@ -147,6 +149,7 @@ export class Mock {
                 const items = every().flatMap((i) => world.effects(i).map(tag(i)));
                 return this.page(items.filter((e) => query.dead === undefined || String(e.dead) === query.dead), query, limit);
             }
+            case "flows": return this.flows(parts, query, limit);
             case "workers": return this.workers(parts, query, limit);
             case "locks": return this.page(every().map((i) => world.lock(i)).filter(Boolean), query, limit);
             case "log": return this.log(query, limit);
@@ -169,6 +172,35 @@ export class Mock {
             }
         }
         throw fail(404, "NOT_FOUND", "there is no such place");
+    }
+
+    flow(name) {
+        const flow = this.world.flows.find(name);
+        if (!flow) throw fail(404, "NOT_FOUND", `there is no flow '${name}'`);
+        return flow;
+    }
+
+    flows(parts, query, limit) {
+        if (parts[1] === undefined) return { items: this.world.flows.items.map((flow) => flow.summary) };
+        const flow = this.flow(parts[1]);
+        if (parts[2] === "rows") return flow.page(query, limit);
+        if (parts[2] !== "stages") return flow.full();
+        const stage = this.world.flows.stage(flow, parts[3]);
+        if (!stage) throw fail(404, "NOT_FOUND", `the flow '${parts[1]}' has no stage '${parts[3]}'`);
+        return stage;
+    }
+
+    /** Rows after the place of the follower; its id is run~position. */
+    rows(request, response, name, query) {
+        const flow = this.flow(name);
+        const send = this.stream(request, response);
+        const place = request.headers["last-event-id"] ?? query.after;
+        const from = place === undefined ? flow.position : Number(place.split("~")[1]);
+        const listener = (row) => (!query.stream || row.stream === query.stream) && send("row", row, `1~${row.position}`);
+        if (place === undefined) send("hello", { run: 1 }, `1~${from}`);
+        flow.rows.filter((row) => row.position > from).forEach(listener);
+        flow.listeners.add(listener);
+        response.on("close", () => flow.listeners.delete(listener));
     }
 
     workers(parts, query, limit) {
@@ -237,6 +269,7 @@ export class Mock {
             return { kind: "retried" };
         }
         if (first === "tasks") return this.order(parts[1], parts[2]);
+        if (first === "flows") return this.flow(name).order(parts[2]);
         if (first === "workers") {
             const item = world.workers.find(name);
             if (request.method === "PUT") return world.workers.put(name, body);

@@ -20,13 +20,15 @@ const PROOFS = {
     tasks: ["logs", "clock"],
     slots: ["submit", "reports", "--", "true"],
     workers: ["observed", "website"],
+    flows: ["flow", "lag", "rows"],
 };
 
-/** A folder where 'detent new job' was run, as the view for machines asks for. */
+/** A folder where 'detent new' was run, as the views for machines and flows ask for. */
 function project(text) {
     const folder = mkdtempSync(join(tmpdir(), "detent-snippet-"));
     const detent = (...words) => execFileSync(DETENT, words, { cwd: folder, encoding: "utf8", stdio: "pipe", timeout: 60000 });
     detent("new", "job");
+    detent("new", "rows", "--from", "flow");
     writeFileSync(join(folder, "detent.yaml"), text + "\n");
     return { folder, detent };
 }

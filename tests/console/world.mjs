@@ -6,6 +6,7 @@
 // It keeps a log with positions that skip, as the real one may, and answers with the objects of
 // src/program/api/openapi.yaml. Nothing in it is a copy of the engine: it only has to look right.
 
+import { Flows } from "./flows.mjs";
 import { Workers } from "./workers.mjs";
 
 const SECOND = 1000;
@@ -132,6 +133,7 @@ export class World {
         this.buckets = [];
         this.seed = 42;
         this.turn = 0;
+        this.flows = new Flows();
         this.tasks = tasks(now);
         this.groups = groups();
         this.slots = slots(now);

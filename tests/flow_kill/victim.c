@@ -6,7 +6,7 @@
  *
  *     victim run FOLDER ROWS       its sinks append "run stage position value" to FOLDER.received
  *     victim print FOLDER RUN      "stage rows hash" for each stream; exit 3: there is no such run
- *     victim sink FOLDER RUN       "stage position value" of each row that a sink is to receive */
+ *     victim sink FOLDER RUN       "stage position value" for each row that a sink has to receive */
 #include "flow/shop_test.h"
 
 static struct shop shop;

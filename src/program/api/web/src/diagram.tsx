@@ -156,7 +156,7 @@ function NodeMark({ node, index, counts, trace, selected, onState }: Props & { n
                 counts && count === 0 && "vacant",
             )}
             role={onState ? "button" : undefined}
-            tabIndex={onState ? 0 : undefined}
+            tabindex={onState ? 0 : undefined}
             aria-label={onState ? `${node.name}: ${count}` : undefined}
             aria-pressed={onState ? selected === node.name : undefined}
             onClick={onState && (() => onState(node.name))}

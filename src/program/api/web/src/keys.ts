@@ -23,6 +23,7 @@ export const SECTIONS: Section[] = [
     { key: "s", name: "Supervision", icon: "tasks", path: to.tasks() },
     { key: "l", name: "Slots", icon: "slots", path: to.slots() },
     { key: "w", name: "Workers", icon: "workers", path: to.workers() },
+    { key: "f", name: "Flows", icon: "flows", path: to.flows() },
     { key: "j", name: "Journal", icon: "journal", path: to.journal() },
     { key: "i", name: "Simulator", icon: "simulator", path: to.simulator() },
 ];

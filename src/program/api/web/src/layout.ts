@@ -41,14 +41,14 @@ export interface Layout {
     stop: { x: number; y: number } | null;
 }
 
-const NODE_FONT = "600 13px";
-const NOTE_FONT = "550 11px";
+export const NODE_FONT = "600 13px";
+export const NOTE_FONT = "550 11px";
 const NODE_LINE = 18;
 export const NOTE_LINE = 15;
 
 let context: CanvasRenderingContext2D | null = null;
 
-function textWidth(text: string, font: string): number {
+export function textWidth(text: string, font: string): number {
     context ??= document.createElement("canvas").getContext("2d")!;
     context.font = `${font} ${getComputedStyle(document.body).fontFamily}`;
     return Math.ceil(context.measureText(text).width);
@@ -90,12 +90,12 @@ function group(machine: Machine): Group[] {
 }
 
 /** A label of a size and nothing else. */
-function space(width: number, height: number): string {
+export function space(width: number, height: number): string {
     const size = `width="${width}" height="${height}"`;
     return `<<table border="0" cellspacing="0" cellpadding="0" fixedsize="true" ${size}><tr><td></td></tr></table>>`;
 }
 
-function inches(points: number): string {
+export function inches(points: number): string {
     return (points / 72).toFixed(4);
 }
 
@@ -145,7 +145,7 @@ function dot(machine: Machine, sized: Sized, direction: "LR" | "TB"): string {
 
 let viz: Promise<Viz> | null = null;
 
-function graphviz(): Promise<Viz> {
+export function graphviz(): Promise<Viz> {
     viz ??= import("@viz-js/viz").then((module) => module.instance());
     viz.catch(() => (viz = null));
     return viz;
@@ -154,7 +154,7 @@ function graphviz(): Promise<Viz> {
 type Point = [number, number];
 
 /** "e,x,y x,y x,y ..." is the tip, then a start and triples of a Bézier curve. */
-function curve(text: string, height: number): { path: string; head: string } {
+export function curve(text: string, height: number): { path: string; head: string } {
     let tip: Point | null = null;
     const points: Point[] = [];
     for (const word of text.split(" ")) {
@@ -178,7 +178,7 @@ function arrowHead(from: Point, tip: Point): string {
     return [tip, wing(1), wing(-1)].map((p) => p.map((n) => n.toFixed(1)).join(",")).join(" ");
 }
 
-interface Drawn {
+export interface Drawn {
     bb: string;
     objects?: { name: string; pos: string }[];
     edges?: { comment?: string; pos: string; lp?: string }[];

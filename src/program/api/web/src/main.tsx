@@ -15,6 +15,8 @@ import { start as startSession, token } from "./session";
 import { start as startStore } from "./store";
 import { start as startTheme } from "./theme";
 import { Effects } from "./views/effects";
+import { FlowView } from "./views/flow";
+import { Flows } from "./views/flows";
 import { InstanceView } from "./views/instance";
 import { Journal } from "./views/journal";
 import { MachineView } from "./views/machine";
@@ -33,6 +35,7 @@ import { Workers } from "./views/workers";
 import "./style/base.css";
 import "./style/parts.css";
 import "./style/views.css";
+import "./style/flows.css";
 
 function View(): JSX.Element {
     const [section, name, part, id, ...rest] = place.value.segments;
@@ -49,6 +52,8 @@ function View(): JSX.Element {
         return name === undefined ? <Slots /> : <SlotView key={name} name={name} />;
     if (section === "workers" && part === undefined)
         return name === undefined ? <Workers /> : <WorkerView key={name} id={name.replaceAll("~", "/")} />;
+    if (section === "flows" && part === undefined)
+        return name === undefined ? <Flows /> : <FlowView key={name} name={name} />;
     if (name === undefined) {
         if (section === "timers") return <Timers />;
         if (section === "effects") return <Effects />;

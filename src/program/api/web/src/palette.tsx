@@ -8,7 +8,7 @@ import { get, query } from "./api";
 import { overlay, SECTIONS } from "./keys";
 import { go, to } from "./router";
 import { summaries, tree } from "./store";
-import type { InstanceRow } from "./types";
+import type { Flow, InstanceRow } from "./types";
 import { classes, Icon, type IconName } from "./ui";
 
 interface Entry {
@@ -54,6 +54,18 @@ function useInstances(typed: string): Entry[] {
             abort.abort();
         };
     }, [typed]);
+    return found;
+}
+
+/** Flows, asked for once when the palette opens. */
+function useFlowEntries(): Entry[] {
+    const [found, setFound] = useState<Entry[]>([]);
+    useEffect(() => {
+        get<{ items: Flow[] }>("/flows").then(
+            ({ items }) => setFound(items.map((flow) => ({ name: flow.name, hint: `flow · ${flow.state}`, icon: "flows", path: to.flow(flow.name) }))),
+            () => undefined,
+        );
+    }, []);
     return found;
 }
 
@@ -113,7 +125,8 @@ export function Palette(): JSX.Element {
     const list = useRef<HTMLUListElement>(null);
     const instances = useInstances(typed.trim());
     const word = typed.trim().toLowerCase();
-    const entries = known()
+    const flows = useFlowEntries();
+    const entries = [...known(), ...flows]
         .map((entry) => ({ entry, rank: fit(entry.name, word) }))
         .filter(({ rank }) => rank !== null)
         .sort((a, b) => a.rank! - b.rank!)

@@ -53,6 +53,8 @@ export const to = {
     slot: (name: string) => path("slots", name),
     workers: (values: Query = {}) => "/workers" + query(values),
     worker: (id: string) => path("workers", id.replaceAll("/", "~")),
+    flows: () => "/flows",
+    flow: (name: string, values: Query = {}) => path("flows", name) + query(values),
     journal: (values: Query = {}) => "/journal" + query(values),
     simulator: (values: Query = {}) => "/simulator" + query(values),
 };

@@ -22,6 +22,14 @@ export const token = signal<string | null>(stored());
 /** Why the sign-in view is shown again, if it is. */
 export const refusal = signal<string | null>(null);
 
+/** The rights of the token; null: not known yet. */
+export const scopes = signal<string[] | null>(null);
+
+/** False only if it is known that the token lacks this right. */
+export function may(scope: string): boolean {
+    return scopes.value === null || scopes.value.includes(scope) || scopes.value.includes("admin");
+}
+
 type Message = { ask: true } | { token: string } | { left: string };
 
 const channel = typeof BroadcastChannel === "undefined" ? null : new BroadcastChannel("detent.session");

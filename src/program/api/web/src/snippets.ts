@@ -26,4 +26,7 @@ workers:
     - name: website
       kind: http_check
       config: {url: "http://127.0.0.1:8080/"}`,
+    flows: `version: 1
+flows:
+  rows: {file: rows/rows.flow}`,
 };

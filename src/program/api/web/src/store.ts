@@ -6,7 +6,7 @@ import { computed, signal } from "@preact/signals";
 import { get } from "./api";
 import { colourAlone, coloursOf } from "./colours";
 import { listen } from "./live";
-import { token } from "./session";
+import { scopes, token } from "./session";
 import type { Machine, MachineSummary, Status, Tree } from "./types";
 
 export const summaries = signal<MachineSummary[] | null>(null);
@@ -93,7 +93,11 @@ export function start(): void {
         }
     });
     token.subscribe((value) => {
-        if (value !== null) return;
+        scopes.value = null;
+        if (value !== null) {
+            get<{ scopes: string[] }>("/session").then((answer) => token.value === value && (scopes.value = answer.scopes), () => undefined);
+            return;
+        }
         summaries.value = null;
         tree.value = null;
         status.value = null;

@@ -114,10 +114,11 @@ function useWindow(ids: (string | number)[], guess: number) {
             setRange((old) => (old[0] === start && old[1] === end ? old : [start, end]));
         };
         measure();
-        addEventListener("scroll", measure, { passive: true });
+        // Also of a box that it is in.
+        addEventListener("scroll", measure, { passive: true, capture: true });
         addEventListener("resize", measure);
         return () => {
-            removeEventListener("scroll", measure);
+            removeEventListener("scroll", measure, { capture: true });
             removeEventListener("resize", measure);
         };
     }, [whole, guess, ids.length]);

@@ -373,7 +373,7 @@ export interface WorkersSummary {
 }
 
 export interface Stuck {
-    about: "instance" | "effect" | "task" | "group" | "slot" | "store" | "worker";
+    about: "instance" | "effect" | "task" | "group" | "slot" | "store" | "worker" | "flow";
     name: string;
     machine: string | null;
     id: string | null;
@@ -411,6 +411,117 @@ export interface Overview {
     tasks: Task[];
     slots: Slot[];
     workers: WorkersSummary | null;
+}
+
+export type StageKind = "source" | "transform" | "stateful" | "join" | "sink";
+
+export interface Flow {
+    kind: "flow";
+    name: string;
+    flow: string;
+    state: string;
+    reason: string | null;
+    since: string;
+    run: number | null;
+    start: "auto" | "manual";
+    durability: "disk" | "os" | "memory";
+    rows_in: number;
+    rows_out: number;
+    rejected: number;
+    lag: number;
+    rate: number;
+    restarts: number;
+}
+
+export interface FlowStage {
+    name: string;
+    kind: StageKind;
+    connector: string | null;
+    state: string | null;
+    reason: string | null;
+    in: number;
+    out: number;
+    rejected: number;
+    keys: number;
+    turns: number;
+    blocked: number;
+    end: "natural" | "truncated" | "poison" | null;
+    rate: number;
+}
+
+export interface FlowEdge {
+    from: string;
+    to: string;
+    kind: "data" | "reference" | "back";
+    record: string | null;
+    lag: number;
+    credit: number;
+    window: number;
+    written: number;
+    read: number;
+    rate: number;
+}
+
+export interface FlowJournal {
+    begin: number;
+    position: number;
+    acknowledged: number;
+    bytes: number;
+    segments: number;
+    torn: number;
+    writes: number;
+    syncs: number;
+}
+
+export interface FlowDetail extends Flow {
+    stages: FlowStage[];
+    edges: FlowEdge[];
+    journal: FlowJournal | null;
+}
+
+/** What changes only with the definition of the flow. */
+export interface StageDefinition {
+    name: string;
+    kind: StageKind;
+    connector: string | null;
+    in: string | null;
+    reference: string | null;
+    out: string | null;
+    key: string | null;
+    reference_key: string | null;
+    with: string[];
+    settings: Data;
+    machine: Machine;
+}
+
+export interface FlowRow {
+    position: number;
+    stream: string;
+    sequence: number;
+    kind: string;
+    at: string;
+    event_time?: string;
+    correlation?: number;
+    parent?: number | null;
+    value?: Data | null;
+    error?: string;
+    why?: string;
+    text?: string;
+    fact?: string;
+    stage?: string | null;
+    reason?: string | null;
+    rows_in?: number;
+    rows_out?: number;
+    rejected?: number;
+    end?: string;
+    rows?: number;
+}
+
+export interface FlowRows {
+    items: FlowRow[];
+    next: number | null;
+    position: number;
+    run: number;
 }
 
 export interface Sent {

@@ -111,6 +111,14 @@ export function Viewport(props: Props): JSX.Element {
         if (drag.current?.far) event.stopPropagation();
         drag.current = null;
     };
+    /** What is reached by key comes into sight. */
+    const reached = (event: FocusEvent) => {
+        const target = event.target as Element;
+        if (target === svg.current || !target.matches(":focus-visible")) return;
+        const [own, all] = [target.getBoundingClientRect(), svg.current!.getBoundingClientRect()];
+        if (own.left >= all.left && own.right <= all.right && own.top >= all.top && own.bottom <= all.bottom) return;
+        move(own.left + own.width / 2 - all.left - all.width / 2, own.top + own.height / 2 - all.top - all.height / 2);
+    };
     const pressed = (event: KeyboardEvent) => {
         const act: Record<string, () => void> = {
             "+": () => zoom(STEP), "=": () => zoom(STEP), "-": () => zoom(1 / STEP), "0": fit,
@@ -129,7 +137,7 @@ export function Viewport(props: Props): JSX.Element {
                 style={{ height: tall }}
                 role="group"
                 aria-label={label}
-                tabIndex={0}
+                tabindex={0}
                 class={drag.current?.far ? "dragged" : undefined}
                 onPointerDown={down}
                 onPointerMove={follow}
@@ -137,6 +145,7 @@ export function Viewport(props: Props): JSX.Element {
                 onPointerCancel={() => (drag.current = null)}
                 onClickCapture={click}
                 onKeyDown={pressed}
+                onFocusIn={reached}
             >
                 {children}
             </svg>

@@ -62,3 +62,13 @@ export function FirstWorker(): JSX.Element {
         </Empty>
     );
 }
+
+export function FirstFlow(): JSX.Element {
+    return (
+        <Empty title="No flows">
+            <code>detent new rows --from flow</code> writes a first <code>rows/rows.flow</code>. Run it in <code>detent.yaml</code>:
+            <File of="flows" />
+            Then <code>detent reload</code>.
+        </Empty>
+    );
+}

@@ -13,6 +13,7 @@ import type { LogRow, MachineSummary, Overview, Slot, Stuck, Task, WorkersSummar
 import {
     At, Badge, Empty, Head, Icon, Id, Loaded, Panel, Since, Sparkline, StackedBar, StateChip, TaskState,
 } from "../ui";
+import { FlowSummary, stuckFlows, useFlows } from "./flows";
 import { explain } from "./tasks";
 
 export function OverviewView(): JSX.Element {
@@ -40,6 +41,7 @@ export function OverviewView(): JSX.Element {
 }
 
 function Body({ data }: { data: Overview }): JSX.Element {
+    const flows = stuckFlows(useFlows().data?.items ?? []);
     return (
         <>
             <Tiles data={data} />
@@ -50,8 +52,9 @@ function Body({ data }: { data: Overview }): JSX.Element {
                     <Activity />
                 </div>
                 <div class="stacked">
-                    <Attention stuck={data.stuck} total={data.stuck_total} capped={data.stuck_capped} />
+                    <Attention stuck={[...flows, ...data.stuck]} total={data.stuck_total + flows.length} capped={data.stuck_capped} />
                     <TaskSummary tasks={data.tasks} counts={data.status.tasks} />
+                    <FlowSummary />
                     <WorkerSummary workers={data.workers ?? null} />
                     <SlotSummary slots={data.slots} />
                 </div>
@@ -178,6 +181,7 @@ function stuckLink(item: Stuck): string | null {
     if (item.about === "group") return to.tasks();
     if (item.about === "slot") return to.slot(item.name);
     if (item.about === "worker") return to.worker(item.name);
+    if (item.about === "flow") return to.flow(item.name);
     return null;
 }
 
