@@ -90,6 +90,24 @@ bool det_facts_flush(struct det_pipeline *pipeline)
     return true;
 }
 
+void det_flow_reason(const struct det_failure *failure, char *target)
+{
+    static const char place[] = "dispatch of ";
+    const char *text = failure->text, *end = det_error_text(failure->code), *note;
+    size_t size, end_size = strlen(end);
+
+    if (strncmp(text, place, sizeof place - 1) == 0 && (note = strstr(text, ": ")))
+        text = note + 2;
+    size = strlen(text);
+    if (size > end_size + 2 && strcmp(text + size - end_size, end) == 0 &&
+        strncmp(text + size - end_size - 2, ": ", 2) == 0)
+        size -= end_size + 2;
+    if (size >= DET_ERROR_TEXT_MAX)
+        size = DET_ERROR_TEXT_MAX - 1;
+    memcpy(target, text, size);
+    target[size] = '\0';
+}
+
 void det_facts_add(
     struct det_pipeline *pipeline, enum det_flow_fact_kind kind, const struct det_flow_stage *stage,
     const char *reason)

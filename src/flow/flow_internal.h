@@ -415,6 +415,10 @@ void det_flow_job_give(struct det_flow_job *job, struct det_flow_edge *edge, uin
 
 /* ---- facts.c */
 
+/* The text of a failure for people, without what the gateway adds: "dispatch of running: x: not
+ * found" is "x". `target` has DET_ERROR_TEXT_MAX bytes. */
+void det_flow_reason(const struct det_failure *failure, char *target);
+
 DET_MUST_CHECK int det_facts_open(struct det_pipeline *pipeline, struct det_error *reterr);
 void det_facts_close(struct det_pipeline *pipeline);
 void det_facts_add(

@@ -170,7 +170,7 @@ static int note_failure(
         return DET_EFFECT_DONE;
     intent->has_failed = true;
     intent->code = failure->code;
-    (void)det_text_copy(intent->reason, sizeof intent->reason, failure->text);
+    det_flow_reason(failure, intent->reason);
     return DET_EFFECT_DONE;
 }
 

@@ -419,7 +419,7 @@ void det_stage_note_failure(struct det_flow_stage *stage)
     const struct det_failure *failure = det_component_failure(&stage->component);
 
     stage->failure.code = failure->code;
-    (void)det_text_copy(stage->failure.text, sizeof stage->failure.text, failure->text);
+    det_flow_reason(failure, stage->failure.text);
     atomic_store(&stage->shown.has_failed, true);
     det_stage_cancel(stage);
     if (!stage->pipeline->reports.failed)

@@ -129,9 +129,8 @@ def test_help_is_for_every_command_and_topic():
            "migrate", "start", "send", "get", "list", "history", "watch", "why", "timers", "locks",
            "cancel", "retry", "store", "up", "serve", "status", "console", "limits", "notify",
            "tree", "workers", "worker", "desired", "observed", "dump", "tasks", "slots", "logs",
-           "submit", "doctor", "jobs", "restart", "drain", "stop", "flow", "journal", "reload", "token",
-           "backoff",
-           "version", "help", "completion"} == set(listed),
+           "submit", "doctor", "jobs", "restart", "drain", "stop", "flow", "journal", "reload",
+           "token", "backoff", "version", "help", "completion"} == set(listed),
           str(listed))
     for name in listed:
         one = detent("help", name, out=["usage: detent " + name, "--json", "--color"])

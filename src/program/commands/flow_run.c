@@ -358,9 +358,11 @@ static void print_summary_text(struct flow_play *play, double seconds, double ra
     cli_print_error_in(
         cli, is_good ? CLI_GREEN : CLI_RED, "%s %s", play->definition->flow->name,
         outcome_name(play));
+    if (*play->end.reason)
+        cli_print_error(cli, ": %s\n", play->end.reason);
     cli_print_error(
-        cli, "%s%s: %s row%s in, %s out, %s rejected; %.2f s, %s\n", *play->end.reason ? ": " : "",
-        play->end.reason, flow_count_text(play->end.rows_in, in), det_plural(play->end.rows_in),
+        cli, "%s%s row%s in, %s out, %s rejected; %.2f s, %s\n", *play->end.reason ? "" : ": ",
+        flow_count_text(play->end.rows_in, in), det_plural(play->end.rows_in),
         flow_count_text(play->end.rows_out, out), flow_count_text(play->end.errors, errors),
         seconds, flow_rate_text(rate, per_second));
     if (*play->url)

@@ -103,7 +103,7 @@ static int open_pipeline_now(struct up_flow *flow)
         .connectors = det_connectors_all(),
         .folder = definition->folder,
         .user = flow,
-        .waits_for_run = config->is_manual && !flow->is_run_ordered,
+        .waits_for_run = config->is_manual,
         .window = config->window,
         .threads = config->threads,
         .stop_timeout = config->stop_timeout,
@@ -355,7 +355,7 @@ static int note_end(
     (void)event;
     (void)ret;
     det_assert(flow->end.outcome != DET_PIPELINE_RUNS);
-    flow->is_run_ordered = false;
+    atomic_store(&flow->is_run_ordered, false);
     if (flow->end.outcome == DET_PIPELINE_HAS_FAILED)
         count_failure(flow);
     else
@@ -473,7 +473,7 @@ void up_flow_begin(struct up_flow *flow)
 
 void up_flow_start(struct up_flow *flow)
 {
-    flow->is_run_ordered = true;
+    atomic_store(&flow->is_run_ordered, true);
     flow->failures = 0;
     flow->delay = 0;
     offer_event(flow, flow_host_start());

@@ -82,6 +82,9 @@ void up_flow_fact(void *user, const struct det_flow_fact *fact)
     struct up *up = flow->flows->up;
     struct fact_note *note = DET_NEW(up_allocator(up), struct fact_note);
 
+    /* An order that came before has had no effect. */
+    if (fact->kind == DET_FLOW_FACT_READY && flow->opened && atomic_load(&flow->is_run_ordered))
+        (void)det_pipeline_run(flow->opened);
     /* Facts are in the journal; only the message is lost. */
     if (!note)
         return;

@@ -40,7 +40,8 @@ struct up_flow {
     /* What was requested, until the pipeline is closed. */
     enum up_flow_stop stop;
     det_time stop_timeout; /* 0: that of the flow */
-    bool is_start_wanted, is_leaving, is_run_ordered;
+    bool is_start_wanted, is_leaving;
+    atomic_bool is_run_ordered; /* its sources begin as soon as its stages are ready */
     bool was_stopped; /* by a client: a reload does not start it */
     /* How it went. */
     struct det_pipeline *pipeline; /* while it is open: see the first invariant of flows.h */
