@@ -84,7 +84,11 @@ int det_segment_read_head(
         .created = (det_time)det_get64(data + AT_CREATED),
         .before = det_get64(data + AT_BEFORE),
     };
-    return ret->number == number && ret->base > 0 ? 0 : DET_ERR_CORRUPT;
+    /* A file that is used again may have an old header of this number, if the log was cut. */
+    if (ret->number != number || ret->base == 0 ||
+        (number == log->head.first && ret->base != log->head.first_base))
+        return DET_ERR_CORRUPT;
+    return 0;
 }
 
 /* Makes room for the header of one more segment. */
