@@ -115,6 +115,11 @@ static int describe_stage(struct det_flow_stage *stage, struct det_error *reterr
 {
     int r;
 
+    if (stage->spec->with && stage->spec->with[0])
+        return det_error_set(
+            reterr, DET_ERR_UNSUPPORTED, "stage %s has the middleware %s, which cannot run yet",
+            stage->spec->name, stage->spec->with[0]);
+
     if (is_reserved(stage->spec->name))
         return det_error_set(
             reterr, DET_ERR_DEFINITION, "a stage cannot have the name %s: it is that of a stream",
@@ -207,6 +212,18 @@ static int check_options(const struct det_pipeline_options *options, struct det_
     if (options->stop_timeout < 0)
         return det_error_set(reterr, DET_ERR_INVALID, "stop_timeout is negative");
     return det_reserved_check(options->reserved, "a pipeline", reterr);
+}
+
+static int check_cycles(const struct det_flow *flow, struct det_error *reterr)
+{
+    for (uint16_t i = 0; i < flow->edge_count; i++) {
+        if (flow->edges[i].flags & DET_EDGE_BACK)
+            return det_error_set(
+                reterr, DET_ERR_UNSUPPORTED,
+                "the edge from %s back to %s makes a cycle; flows with cycles cannot run yet",
+                flow->stages[flow->edges[i].from].name, flow->stages[flow->edges[i].to].name);
+    }
+    return 0;
 }
 
 static int open_loop(struct det_pipeline *pipeline)
@@ -439,6 +456,8 @@ int det_pipeline_open(
     r = check_options(options, reterr);
     if (r == 0)
         r = det_flow_check(flow, reterr);
+    if (r == 0)
+        r = check_cycles(flow, reterr);
     if (r < 0)
         return r;
     pipeline = DET_NEW(options->allocator, struct det_pipeline);

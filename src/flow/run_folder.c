@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "flow/flow_internal.h"
 
@@ -25,12 +26,22 @@ static int open_journal(
         .world = pipeline->world,
         .allocator = pipeline->allocator,
         .durability = options->durability,
-        .retain_size = keeps_all ? MEMORY_KEPT : options->retain_size,
+        .retain_size = !keeps_all         ? options->retain_size
+                       : pipeline->folder ? 0
+                                          : MEMORY_KEPT,
         .retain_age = options->retain_age,
         .threads = options->journal_threads,
     };
+    int r;
 
-    return det_journal_open(url, &journal_options, ret, reterr);
+    r = det_journal_open(url, &journal_options, ret, reterr);
+    if (r < 0)
+        return r;
+    /* Until a checkpoint releases more, nothing is dropped: size and age alone would not know what
+     * the next open reads. */
+    r = det_journal_release(*ret, det_journal_begin(*ret));
+    det_assert(r == 0);
+    return 0;
 }
 
 static int open_number(
@@ -76,7 +87,8 @@ static int read_latest(const struct det_pipeline *pipeline, uint64_t *ret, struc
     return 0;
 }
 
-/* True if the last fact of the log is that the run has completed. */
+/* True if the last fact of the log is that the run has completed. That fact comes after the last
+ * checkpoint, so it is kept; an older one may have been dropped. */
 static int is_finished(struct det_journal *journal, bool *ret, struct det_error *reterr)
 {
     struct det_journal_reader_options options = { .one_stream = true, .unacknowledged = true };
@@ -89,7 +101,7 @@ static int is_finished(struct det_journal *journal, bool *ret, struct det_error 
     if (r < 0)
         return r;
     r = det_journal_last(journal, options.stream, NULL, &options.from);
-    if (r < 0 || options.from == 0)
+    if (r < 0 || options.from < det_journal_begin(journal))
         return 0;
     r = det_journal_reader_open(journal, &options, &reader, reterr);
     if (r == 0)

@@ -213,6 +213,30 @@ static void options_that_are_not_valid_are_refused(void **state)
     free(bed);
 }
 
+static void what_cannot_run_yet_is_refused(void **state)
+{
+    static const char *const with[] = { "breaker", NULL };
+    struct bed *bed = new_bed(1);
+
+    (void)state;
+    bed->stages[1].with = with;
+    assert_int_equal(
+        det_pipeline_open(&bed->flow, &bed->options, &bed->pipeline, &bed->error),
+        DET_ERR_UNSUPPORTED);
+    assert_non_null(strstr(bed->error.text, "breaker"));
+    bed->stages[1].with = NULL;
+    bed->stages[3] = transform_stage("again");
+    bed->edges[2] = (struct det_edge){ 1, 3, 0 };
+    bed->edges[3] = (struct det_edge){ 3, 1, DET_EDGE_BACK };
+    bed->flow.stage_count = 4;
+    bed->flow.edge_count = 4;
+    assert_int_equal(
+        det_pipeline_open(&bed->flow, &bed->options, &bed->pipeline, &bed->error),
+        DET_ERR_UNSUPPORTED);
+    assert_non_null(strstr(bed->error.text, "cycle"));
+    free(bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +251,7 @@ int main(void)
         cmocka_unit_test(a_flow_on_the_loop_of_its_caller_ends_there),
         cmocka_unit_test(status_counts_rows_and_credit),
         cmocka_unit_test(options_that_are_not_valid_are_refused),
+        cmocka_unit_test(what_cannot_run_yet_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -293,6 +293,29 @@ static void wrong_settings_are_refused(void **state)
         &http_ingest_source, stage, "{listen: '127.0.0.1:1', secret_file: x}", "needs auth");
 }
 
+static int read_body(struct det_test_memory *memory, void *argument)
+{
+    struct det_error error;
+    struct ingest_rows rows;
+    int r;
+
+    r = ingest_rows_read(
+        &rows, &memory->allocator, tagged_record(), 0, det_view_text(argument), 10, &error);
+    if (r < 0)
+        return r;
+    assert_int_equal(rows.count, 2);
+    ingest_rows_free(&rows, &memory->allocator);
+    return 0;
+}
+
+static void every_failing_allocation_of_a_body_is_reported(void **state)
+{
+    static char body[] = "[" ROW(1) "," ROW(2) "]";
+
+    (void)state;
+    det_test_each_failure(read_body, body);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +326,7 @@ int main(void)
         cmocka_unit_test(signatures_are_checked_with_their_age),
         cmocka_unit_test(a_client_may_leave_before_its_answer),
         cmocka_unit_test(wrong_settings_are_refused),
+        cmocka_unit_test(every_failing_allocation_of_a_body_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,6 +131,27 @@ static void wrong_settings_are_refused(void **state)
     harness_deinit(&harness);
 }
 
+static int read_once(struct det_test_memory *memory, void *argument)
+{
+    struct harness harness;
+    int r;
+
+    harness_init(&harness, &journal_source, stage, argument);
+    harness.call.allocator = &memory->allocator;
+    r = harness_start(&harness);
+    if (r == 0)
+        r = harness_run_until(&harness, 1);
+    harness_deinit(&harness);
+    return r > 0 ? 0 : r;
+}
+
+static void every_failing_allocation_is_reported(void **state)
+{
+    (void)state;
+    append_text("main", "one");
+    det_test_each_failure(read_once, settings);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +159,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_journal_is_read_once, open_writer, close_writer),
         cmocka_unit_test_setup_teardown(a_stage_of_another_flow_is_read, open_writer, close_writer),
         cmocka_unit_test(wrong_settings_are_refused),
+        cmocka_unit_test_setup_teardown(
+            every_failing_allocation_is_reported, open_writer, close_writer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -163,6 +163,29 @@ static void wrong_settings_are_refused(void **state)
         "the field 'place' of tag gets no value");
 }
 
+static int parse_once(struct det_test_memory *memory, void *argument)
+{
+    const struct tagged in = input_of("5;x;y");
+    struct harness harness;
+    int r;
+
+    harness_init(&harness, &parse_transform, parse_stage, argument);
+    harness.call.allocator = &memory->allocator;
+    r = harness_start(&harness);
+    if (r == 0)
+        r = harness.connector->functions.process(&harness.call, &in);
+    harness_deinit(&harness);
+    return r;
+}
+
+static void every_failing_allocation_is_reported(void **state)
+{
+    static char settings[] = "{field: text, as: csv, delimiter: ';', columns: [number, '', name]}";
+
+    (void)state;
+    det_test_each_failure(parse_once, settings);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +195,7 @@ int main(void)
         cmocka_unit_test(each_element_of_a_list_is_a_row),
         cmocka_unit_test(each_part_of_a_text_is_a_row),
         cmocka_unit_test(wrong_settings_are_refused),
+        cmocka_unit_test(every_failing_allocation_is_reported),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
