@@ -428,7 +428,7 @@ struct det_pipeline_options {
     void *user;            /* of the stages' calls and of the callbacks */
     bool waits_for_run;    /* manual start: sources begin with det_pipeline_run() */
     bool begin_new_run;    /* although the last run has not completed */
-    uint32_t window;       /* rows between a stage and its slowest reader; 0: 4,096 within 4 MiB */
+    uint32_t window;       /* rows between a stage and its slowest reader; 0: 16,384 within 4 MiB */
     uint32_t threads;      /* of the pool for ASYNC stages; 0: 4 */
     det_time stop_timeout; /* graceful stop becomes a cancel; 0: 30 s */
     /* How much of the log is kept at least; both 0: all, in memory 64 MiB. What the next open needs

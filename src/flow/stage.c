@@ -27,6 +27,10 @@ const struct det_machine *det_stage_machine(enum det_stage_kind kind)
     return det_stage_kind_of(kind)->component->machine;
 }
 
+/* Rows that are written while the disk syncs those before them. The ring has memory for as many as
+ * its readers lag. */
+#define WINDOW 16384u
+
 /* A wake from another thread, now on the loop. */
 static void wake_on_loop(void *argument)
 {
@@ -83,14 +87,14 @@ static void close_cursor(struct det_flow_stage *stage)
         det_free(allocator, cursor->next, cursor->max);
 }
 
-/* Rows that fit the window: its own, that of the pipeline, or 4,096 within 4 MiB. */
+/* Rows that fit the window: its own, that of the pipeline, or 16,384 within 4 MiB. */
 static uint32_t window_of(const struct det_flow_stage *stage)
 {
     uint32_t window = stage->spec->window ? stage->spec->window : stage->pipeline->options.window;
     size_t fit = ((size_t)4 << 20) / (stage->out->size + sizeof(struct det_slot));
 
     if (window == 0)
-        window = fit < 4096 ? (uint32_t)(fit < 16 ? 16 : fit) : 4096;
+        window = fit < WINDOW ? (uint32_t)(fit < 16 ? 16 : fit) : WINDOW;
     return window < DET_PIPELINE_WINDOW_MAX ? window : DET_PIPELINE_WINDOW_MAX;
 }
 
