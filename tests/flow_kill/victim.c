@@ -4,9 +4,10 @@
 /* victim.c - runs the flow of tests/flow/shop_test.h in a folder, run after run, until it is
  * killed; or prints what the log of a run has.
  *
- *     victim run FOLDER ROWS       its sinks append "run stage position value" to FOLDER.received
- *     victim print FOLDER RUN      "stage rows hash" for each stream; exit 3: there is no such run
- *     victim sink FOLDER RUN       "stage position value" for each row that a sink has to receive */
+ *     victim run FOLDER ROWS       its sinks append "run stage position value" to the file
+ *                                  FOLDER.received
+ *     victim print FOLDER RUN      "stage rows hash" for each stream; exit 3: no such run
+ *     victim sink FOLDER RUN       "stage position value" for each row that a sink must receive */
 #include "flow/shop_test.h"
 
 static struct shop shop;

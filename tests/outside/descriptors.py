@@ -142,8 +142,8 @@ def test_tasks_without_descriptors_wait_without_failing():
     Path("detent.yaml").write_text(f"version: 1\ntasks:\n{tasks}")
     daemon = shop.Up.__new__(shop.Up)
     daemon.start([DETENT, "up"], None, preexec_fn=limited(LIMIT, LIMIT))
-    daemon.wait_for(r"400 tasks, 0 slots, 0 effects at a time, 0 workers and 0 flows need about \d+ "
-                    r"descriptors, and the hard limit is 1024")
+    daemon.wait_for(r"400 tasks, 0 slots, 0 effects at a time, 0 workers and 0 flows need about "
+                    r"\d+ descriptors, and the hard limit is 1024")
 
     def status():
         done = subprocess.run([DETENT, "status", "--json"], env=environment(), check=False,

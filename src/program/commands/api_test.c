@@ -49,6 +49,15 @@ static const char spec_text[] = "#define FSM_NAME order\n"
                                 "ON(CHARGING, CHARGED, PAID)\n"
                                 "AFTER(PENDING, DAYS(1), LATE)\n";
 
+/* A flow that completes at once, so that it takes no failure that is meant for a request. */
+static const char flow_text[] = "#define FLOW_NAME three\n"
+                                "RECORD(count)\n"
+                                "    FIELD(n, u64)\n"
+                                "END\n"
+                                "SOURCE(make, count, USE(generate, \"{count: 3}\"))\n"
+                                "SINK(drop, count, USE(null))\n"
+                                "EDGE(make, drop)\n";
+
 static const char project_text[] =
     "version: 1\n"
     "store: sqlite:orders.db\n"
@@ -59,6 +68,7 @@ static const char project_text[] =
     "slots:\n"
     "  batch: {width: 1}\n"
     "  kept: {width: 1, durable: yes}\n"
+    "flows: {three: {file: three.flow}}\n"
     "workers: {children: [{name: hello, kind: helloworld}]}\n";
 
 #define ORDERS "/v1/machines/order/instances"
@@ -89,6 +99,7 @@ static const struct ask asks[] = {
     { "GET", "/v1/openapi.yaml", NULL, "200", false },
     { "POST", "/v1/session", "{}", "400", false },
     { "DELETE", "/v1/session", NULL, "422", false },
+    { "GET", "/v1/session", NULL, "200 422", false },
     { "GET", "/v1/status", NULL, "200", false },
     { "POST", "/v1/console-links", "{}", "200 422", false },
     { "POST", "/v1/reload", "{\"plan\": true}", "200", false },
@@ -151,6 +162,13 @@ static const struct ask asks[] = {
     { "POST", "/v1/workers/hello/order", "{\"order\": \"enable\"}", "200", false },
     { "GET", "/v1/documents?limit=2", NULL, "200", false },
     { "GET", "/v1/deltas?limit=2", NULL, "200", false },
+    { "GET", "/v1/flows", NULL, "200", false },
+    { "GET", "/v1/flows/three", NULL, "200", false },
+    { "GET", "/v1/flows/three/diagram?format=mermaid", NULL, "200", false },
+    { "GET", "/v1/flows/three/stages/drop", NULL, "200", false },
+    { "GET", "/v1/flows/three/facts?limit=2", NULL, "200", false },
+    { "GET", "/v1/flows/three/rows?stream=make&limit=2", NULL, "200", false },
+    { "POST", "/v1/flows/three/drain", "{\"nothing\": 1}", "400", false },
     { "GET", "/v1/nothing", NULL, "404", false },
     { "DELETE", ONE, NULL, "405", false },
     { "GET", "/", NULL, "200", false },
@@ -429,10 +447,22 @@ static bool is_up(struct client *client)
     return true;
 }
 
+static bool has_completed(struct client *client, const char *path)
+{
+    det_time until = det_world_now(NULL, DET_CLOCK_MONOTONIC) + PATIENCE;
+
+    while (ask(client, "GET", path, NULL) != 200 || !strstr(client->answer, "\"completed\"")) {
+        if (atomic_load(&client->is_over) || det_world_now(NULL, DET_CLOCK_MONOTONIC) > until)
+            return false;
+        (void)poll(NULL, 0, 1);
+    }
+    return true;
+}
+
 /* Objects of the requests; one of the orders has a dead letter. */
 static bool begin(struct client *client)
 {
-    return is_up(client) &&
+    return is_up(client) && has_completed(client, "/v1/flows/three") &&
            ask(client, "POST", ORDERS, "{\"id\": \"o-1\", \"data\": {\"total\": 1}}") == 201 &&
            ask(client, "POST", ORDERS, "{\"id\": \"paid\", \"data\": {\"total\": 1}}") == 201 &&
            ask(client, "POST", ORDERS "/paid/events", PAY) == 200;
@@ -466,6 +496,7 @@ static int run_up(struct fixture *fixture)
     char path[512];
 
     put_text(fixture, "order.fsm", spec_text);
+    put_text(fixture, "three.flow", flow_text);
     put_text(fixture, "detent.yaml", project_text);
     snprintf(path, sizeof path, "%s/detent.yaml", fixture->folder);
     args.values[OPTION_FILE] = path;
@@ -519,7 +550,7 @@ static void no_route_is_left_out(void **state)
 {
     (void)state;
     for (const struct api_route *route = api_routes; route->pattern; route++) {
-        if (route->run != api_get_events && !is_asked(route))
+        if (route->run != api_get_events && route->run != api_get_flow_stream && !is_asked(route))
             fail_msg("nobody asks for %s", route->pattern);
     }
 }
