@@ -169,6 +169,43 @@ static const struct det_stage_functions keep_functions = { .deliver = keep_numbe
 static const struct det_stage_functions buffered_functions = { .deliver = keep_number,
                                                                .flush = count_flush };
 
+static inline int add_number(struct det_stage_call *call, void *state, const void *in)
+{
+    const struct number *number = in;
+    struct total *total = state;
+
+    total->key = number->key;
+    total->count++;
+    total->sum += number->value;
+    if (number->value == bed_of(call)->fail_at)
+        return det_stage_fail(call, DET_ERR_IO, "number %u is bad", (unsigned)number->value);
+    if (number->value == bed_of(call)->reject_at)
+        return det_stage_reject(call, DET_REJECT_VALIDATION, "no");
+    return 0;
+}
+
+static inline int emit_total(struct det_stage_call *call, void *state)
+{
+    return det_stage_emit(call, state);
+}
+
+static inline int keep_total(struct det_stage_call *call, void *cursor, const void *in)
+{
+    const struct total *total = in;
+    struct bed *bed = bed_of(call);
+
+    (void)cursor;
+    assert_true(bed->got_count < GOT_MAX);
+    bed->positions[bed->got_count] = total->count;
+    bed->got[bed->got_count++] = total->sum;
+    return 0;
+}
+
+static const struct det_stage_functions sum_functions
+    __attribute__((unused)) = { .accumulate = add_number, .emit = emit_total };
+static const struct det_stage_functions keep_total_functions
+    __attribute__((unused)) = { .deliver = keep_total };
+
 static inline struct det_stage source_stage(const char *name)
 {
     return (struct det_stage){

@@ -201,40 +201,6 @@ static void a_flush_that_fails_leaves_its_rows_without_receipt(void **state)
 
 /* ---- stateful */
 
-static int add_number(struct det_stage_call *call, void *state, const void *in)
-{
-    const struct number *number = in;
-    struct total *total = state;
-
-    total->key = number->key;
-    total->count++;
-    total->sum += number->value;
-    if (number->value == bed_of(call)->reject_at)
-        return det_stage_reject(call, DET_REJECT_VALIDATION, "no");
-    return 0;
-}
-
-static int emit_total(struct det_stage_call *call, void *state)
-{
-    return det_stage_emit(call, state);
-}
-
-static int keep_total(struct det_stage_call *call, void *cursor, const void *in)
-{
-    const struct total *total = in;
-    struct bed *bed = bed_of(call);
-
-    (void)cursor;
-    assert_true(bed->got_count < GOT_MAX);
-    bed->positions[bed->got_count] = total->count;
-    bed->got[bed->got_count++] = total->sum;
-    return 0;
-}
-
-static const struct det_stage_functions sum_functions = { .accumulate = add_number,
-                                                          .emit = emit_total };
-static const struct det_stage_functions keep_total_functions = { .deliver = keep_total };
-
 static struct bed *new_sums(uint64_t rows, struct det_emission emission)
 {
     struct bed *bed = new_bed(rows);

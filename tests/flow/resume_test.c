@@ -204,6 +204,46 @@ static void the_log_of_a_long_run_is_released(void **state)
     free(bed);
 }
 
+/* With SIM_SEEDS, as in `make nightly`, whole segments are dropped meanwhile. */
+static void a_run_whose_log_was_released_is_continued(void **state)
+{
+    uint64_t rows = getenv("SIM_SEEDS") ? 4000000 : 20000;
+    struct bed *bed = bed_in_folder(rows);
+
+    (void)state;
+    bed->stages[1] = (struct det_stage){
+        .name = "sum",
+        .kind = DET_STAGE_STATEFUL,
+        .in = { .get = number_record },
+        .out = { .get = total_record },
+        .state = { .get = total_record },
+        .key = "value % 1000",
+        .functions = &sum_functions,
+    };
+    bed->stages[2].in.get = total_record;
+    bed->stages[2].functions = &keep_total_functions;
+    bed->options.retain_size = 1;
+    for (uint64_t part = 1; part <= 4; part++) {
+        bed->fail_at = part < 4 ? part * rows / 4 : 0;
+        run_bed(bed);
+        assert_int_equal(
+            bed->end.outcome, part < 4 ? DET_PIPELINE_HAS_FAILED : DET_PIPELINE_COMPLETED);
+    }
+    if (rows > 1000000) {
+        struct det_journal *journal;
+        char url[512];
+
+        snprintf(url, sizeof url, "file:%s/line/000001", folder);
+        assert_int_equal(det_journal_open(url, NULL, &journal, NULL), 0);
+        assert_true(det_journal_begin(journal) > 1);
+        det_journal_close(journal);
+    }
+    assert_int_equal(bed->got_count, 1000);
+    for (size_t i = 0; i < bed->got_count; i++)
+        assert_int_equal(bed->positions[i], rows / 1000);
+    free(bed);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -217,6 +257,7 @@ int main(void)
         TEST(a_folder_that_a_crash_left_is_not_a_run),
         TEST(a_second_process_is_refused),
         TEST(the_log_of_a_long_run_is_released),
+        TEST(a_run_whose_log_was_released_is_continued),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
