@@ -262,7 +262,8 @@ GOOD = {
     "delete_worker": [call(worker="root~extra", holds=lambda v: v["id"] == "root/extra"),
                       call(worker="hello", status=400)],
     "flows": [call(holds=lambda v: [f["name"] for f in v["items"]] == ["passing", "waiting"] and
-                   v["items"][1]["start"] == "manual")],
+                   (f := v["items"][0])["state"] == "completed" and f["rows_out"] == 2 and
+                   f["rejected"] == 1 and v["items"][1]["start"] == "manual")],
     "flow": [call(flow="passing", holds=lambda v: [s["name"] for s in v["stages"]] ==
                   ["read", "write"] and v["edges"][0]["record"] == "sale")],
     "flow_diagram": [call(flow="passing", holds=lambda v: "flowchart" in v),
@@ -357,6 +358,7 @@ def world():
     answer = wire.post("/v1/machines/order/instances/o-3/cancel", {"reason": "by hand"})
     check(answer.status == 200, answer)
     lock_by_hand("o-1")
+    wait_until(lambda: wire.get("/v1/flows/passing").json["state"] == "completed", "its rows")
     daemon.wait_for("ticker.*two")
     wait_until(lambda: len(wire.get("/v1/workers?phase=running").json["items"]) >= 2 and
                len(wire.get("/v1/documents?role=desired").json["items"]) == 5, "workers stand")

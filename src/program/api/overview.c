@@ -12,6 +12,7 @@
 #include "api/api_internal.h"
 #include "api/counts.h"
 #include "base/text.h"
+#include "daemon/flows.h"
 #include "daemon/lookups.h"
 #include "daemon/machines.h"
 #include "daemon/slots.h"
@@ -148,6 +149,11 @@ static void list_slots(struct up *up, struct up_request *request, void *argument
     up_list_slots(up, request, &(struct up_slots_viewer){ .see = check_slot, .user = arguments });
 }
 
+static void add_flow(void *user, const char *name, const char *reason)
+{
+    add_one(user, "flow", name, reason);
+}
+
 static void write_workers(struct up *up, struct api_call *call)
 {
     struct overview *overview = call->own;
@@ -165,6 +171,9 @@ static void write_workers(struct up *up, struct api_call *call)
                                        .count = 1 });
     overview->total += totals.unwell_count;
     up_write_worker_totals(&call->json, "workers", &totals);
+    up_each_failed_flow(up, add_flow, overview);
+    if (up_write_flows(up, &call->json, "flows") < 0)
+        overview->is_out_of_memory = true;
 }
 
 /* Finds or creates the group of a dead letter. NULL: no memory. Machines are read one after the

@@ -371,6 +371,23 @@ int up_write_flow(struct up *up, struct det_json_writer *json, const char *name)
     return det_buffer_status(&json->text);
 }
 
+static bool has_failed(const struct up_flow *flow)
+{
+    const char *state = up_flow_state(flow);
+
+    return strcmp(state, "failed") == 0 || strcmp(state, "backing_off") == 0;
+}
+
+void up_each_failed_flow(const struct up *up, up_failed_flow_fn *see, void *user)
+{
+    const struct up_flow *flow = up_flows(up) ? up_flows(up)->first : NULL;
+
+    for (; flow; flow = flow->following) {
+        if (has_failed(flow))
+            see(user, flow->name, up_flow_reason(flow));
+    }
+}
+
 void up_write_flows_figures(struct up *up, struct det_json_writer *json, const char *key)
 {
     const struct up_flows *flows = up_flows(up);
@@ -382,8 +399,7 @@ void up_write_flows_figures(struct up *up, struct det_json_writer *json, const c
     }
     for (const struct up_flow *flow = flows->first; flow; flow = flow->following) {
         open += flow->is_open;
-        failed += strcmp(up_flow_state(flow), "failed") == 0 ||
-                  strcmp(up_flow_state(flow), "backing_off") == 0;
+        failed += has_failed(flow);
         rejected += total(flow).rejected;
     }
     det_json_open(json, key, '{');

@@ -52,6 +52,9 @@ bool up_flow_would_change(
 /* Answers of the HTTP API, on the loop. DET_ERR_NOT_FOUND: no such flow. */
 DET_MUST_CHECK int up_write_flows(struct up *up, struct det_json_writer *json, const char *key);
 DET_MUST_CHECK int up_write_flow(struct up *up, struct det_json_writer *json, const char *name);
+/* Calls `see` for each flow that is down or backs off because it has failed. */
+typedef void up_failed_flow_fn(void *user, const char *name, const char *reason);
+void up_each_failed_flow(const struct up *up, up_failed_flow_fn *see, void *user);
 /* Writes the number of flows by state, as an object; null: there are no flows. */
 void up_write_flows_figures(struct up *up, struct det_json_writer *json, const char *key);
 
