@@ -101,12 +101,14 @@ test("rows come live; a pause holds them, and neither it nor a lost connection l
 });
 
 test("a flow that is faster than the view says what was left out", async () => {
-    await showing(readings, async ({ page, flow }) => {
+    await showing(readings, async ({ page, mock, flow }) => {
         await page.getByText("following").waitFor();
         flow.data("measure", { sensor: "door", celsius: 1 });
         await page.waitForSelector(".flow-rows .tr");
         flow.position += 1000000;
-        await page.waitForTimeout(1300);
+        const asked = () => mock.requests.filter((line) => line === "GET /v1/flows/readings").length;
+        const before = asked();
+        await until(() => asked() > before + 1);
         flow.listeners.forEach((tell) => tell({ ...flow.rows.at(-1), position: 900 }));
         await page.getByText(/positions are left out: the flow is faster than this view/).waitFor();
     });
@@ -157,6 +159,24 @@ test("the life of a flow is told as it happens, and by stage", async () => {
         await go(page, "/flows/readings?tab=life&stage=warm");
         await page.getByRole("region", { name: "Life of warm" }).waitFor();
         await page.locator(".flow-life").getByText("the disk is full").waitFor({ state: "detached" });
+    });
+});
+
+test("an earlier run is read by its number, which is in the address", async () => {
+    const third = () => {
+        const flow = readings();
+        flow.summary.run = 3;
+        return flow;
+    };
+    await showing(third, async ({ page, mock }) => {
+        await page.getByLabel("Run", { exact: true }).selectOption("2");
+        await page.waitForURL("**/flows/readings?run=2");
+        await page.getByText("from position 1 of run 2").waitFor();
+        await page.getByRole("button", { name: "Life" }).click();
+        await page.locator(".flow-life .badge").getByText("opened").waitFor();
+        assert.ok(mock.requests.some((line) => line.startsWith("GET /v1/flows/readings/facts?") && line.endsWith("run=2")));
+        await page.getByRole("button", { name: "Rejected" }).click();
+        await page.getByText("No row was rejected.").waitFor();
     });
 });
 

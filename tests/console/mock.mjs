@@ -184,6 +184,7 @@ export class Mock {
         if (parts[1] === undefined) return { items: this.world.flows.items.map((flow) => flow.summary) };
         const flow = this.flow(parts[1]);
         if (parts[2] === "rows") return flow.page(query, limit);
+        if (parts[2] === "facts") return flow.page({ ...query, stream: "system" }, limit);
         if (parts[2] !== "stages") return flow.full();
         const stage = this.world.flows.stage(flow, parts[3]);
         if (!stage) throw fail(404, "NOT_FOUND", `the flow '${parts[1]}' has no stage '${parts[3]}'`);

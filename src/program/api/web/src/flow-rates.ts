@@ -34,14 +34,15 @@ function pushed(values: number[], value: number): number[] {
 export function minuteOf(flow: Flow): Minute {
     const now = performance.now();
     const found = known.get(flow.name);
-    if (!found || found.before.run !== flow.run) {
-        const minute = found?.minute ?? { in: zeros(), out: zeros(), lag: zeros(), rejected: zeros() };
+    if (!found) {
+        const minute = { in: zeros(), out: zeros(), lag: zeros(), rejected: zeros() };
         known.set(flow.name, { at: now, before: flow, minute });
         return minute;
     }
-    const { at, before, minute } = found;
-    if (flow === before || now - at < SPAN_MS) return minute;
-    // A page that was left for a while has no samples of it.
+    const { at, minute } = found;
+    if (flow === found.before || now - at < SPAN_MS) return minute;
+    // A new run counts from 0.
+    const before = found.before.run === flow.run ? found.before : { rows_in: 0, rows_out: 0, rejected: 0 };
     const per = (count: number) => (Math.max(0, count) * 1000) / (now - at);
     const next = {
         in: pushed(minute.in, per(flow.rows_in - before.rows_in)),

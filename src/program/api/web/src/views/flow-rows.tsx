@@ -4,7 +4,7 @@
 // Rows of a flow in tables: live, from a position, rejected ones, and the facts of its life.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { get, path, query, words } from "../api";
+import { get, path, query, words, type Query } from "../api";
 import { worded } from "../flow-graph";
 import { count, millis, plural } from "../format";
 import { write } from "../json";
@@ -98,9 +98,17 @@ function titleOf(stream: string | null): string {
     return stream === null ? "Rows of every stage" : `Rows of ${stream}`;
 }
 
-export function Rows({ flow, stream }: { flow: FlowDetail; stream: string | null }): JSX.Element {
+interface RowsProps {
+    flow: FlowDetail;
+    stream: string | null;
+    /** An earlier one; null: the last. */
+    run: number | null;
+}
+
+export function Rows({ flow, stream, run }: RowsProps): JSX.Element {
     const at = Number(place.value.search.get("at") ?? NaN);
-    if (Number.isSafeInteger(at) && at > 0) return <RowsFrom key={`${stream}~${at}`} flow={flow} stream={stream} from={at} />;
+    const from = Number.isSafeInteger(at) && at > 0 ? at : null;
+    if (from !== null || run !== null) return <RowsFrom key={`${stream}~${run}~${from}`} flow={flow} stream={stream} run={run} from={from ?? 1} />;
     return <LiveRows flow={flow} stream={stream} />;
 }
 
@@ -166,12 +174,12 @@ function NoRows({ flow }: { flow: FlowDetail }): JSX.Element {
 }
 
 /** Pages in the order of the journal. */
-function RowsFrom({ flow, stream, from }: { flow: FlowDetail; stream: string | null; from: number }): JSX.Element {
+function RowsFrom({ flow, stream, run, from }: RowsProps & { from: number }): JSX.Element {
     const [page, setPage] = useState<FlowRows | null>(null);
     const [error, setError] = useState<string | null>(null);
     const more = async (after: number) => {
         try {
-            const next = await get<FlowRows>(path("flows", flow.name, "rows") + query({ stream, after, limit: 100 }));
+            const next = await get<FlowRows>(path("flows", flow.name, "rows") + query({ stream, after, limit: 100, run }));
             setPage((old) => ({ ...next, items: [...(old?.items ?? []), ...next.items] }));
             setError(null);
         } catch (failure) {
@@ -183,11 +191,11 @@ function RowsFrom({ flow, stream, from }: { flow: FlowDetail; stream: string | n
     const items = page?.items.filter((row) => row.kind !== "fact") ?? [];
     return (
         <Panel
-            title={`${titleOf(stream)} from position ${count(from)}`}
+            title={`${titleOf(stream)} from position ${count(from)}${run === null ? "" : ` of run ${run}`}`}
             flush
             aside={
                 <span class="flow-aside">
-                    <Button small onClick={() => amend({ at: null })}>Follow the newest</Button>
+                    <Button small onClick={() => amend({ at: null, run: null })}>Follow the newest</Button>
                     <From value={from} />
                 </span>
             }
@@ -230,7 +238,7 @@ function from(position: number): void {
 const REJECTED_SHOWN = 100;
 
 /** Asked again only when the count of rejected rows has changed: to find few among many is work. */
-function useRejected(flow: FlowDetail, values: Record<string, string | null> | null, changed: number) {
+function useRejected(flow: FlowDetail, values: Query | null, changed: number) {
     const target = values && path("flows", flow.name, "rows") + query({ ...values, backward: true, limit: REJECTED_SHOWN });
     const list = useResource<FlowRows>(target, { every_ms: 2000 });
     const before = useRef(changed);
@@ -242,13 +250,13 @@ function useRejected(flow: FlowDetail, values: Record<string, string | null> | n
 }
 
 /** Rejected rows: those in the errors of a stage, and those that stayed in its stream, marked. */
-export function Rejected({ flow, stage }: { flow: FlowDetail; stage: FlowStage | null }): JSX.Element {
-    const changed = Math.floor((stage ?? flow).rejected);
-    const all = useRejected(flow, { kind: "rejected", stream: stage && `${stage.name}.errors` }, changed);
-    const own = useRejected(flow, stage && stage.kind !== "sink" ? { kind: "rejected", stream: stage.name } : null, changed);
+export function Rejected({ flow, stage, run }: { flow: FlowDetail; stage: FlowStage | null; run: number | null }): JSX.Element {
+    const changed = run === null ? (stage ?? flow).rejected : 0;
+    const all = useRejected(flow, { kind: "rejected", stream: stage && `${stage.name}.errors`, run }, changed);
+    const own = useRejected(flow, stage && stage.kind !== "sink" ? { kind: "rejected", stream: stage.name, run } : null, changed);
     const items = [...(all.data?.items ?? []), ...(own.data?.items ?? [])].sort((a, b) => b.position - a.position);
     return (
-        <Panel title={stage ? `Rejected by ${stage.name}` : "Rejected rows"} flush aside={<span class="muted">{count(changed)} in this run; the newest first</span>}>
+        <Panel title={stage ? `Rejected by ${stage.name}` : "Rejected rows"} flush aside={<span class="muted">{run === null ? `${count(changed)} in this run` : `of run ${run}`}, the newest first</span>}>
             <Loaded of={all} rows={4}>
                 {() =>
                     items.length ? (
@@ -268,18 +276,52 @@ const FACTS: Record<string, string> = {
 };
 const IDLE_MS = 60000;
 
-/** The facts of a run, the newest first, with the time between them where it is long. */
-export function Life({ flow, stage }: { flow: FlowDetail; stage: string | null }): JSX.Element {
-    const tap = useTap(flow.name, "system", false, 0);
-    const facts = tap.entries.filter((entry) => !isRow(entry) || !stage || entry.stage === stage || entry.stage === null);
+interface LifeProps {
+    flow: FlowDetail;
+    stage: string | null;
+    run: number | null;
+}
+
+export function Life(props: LifeProps): JSX.Element {
+    return props.run === null ? <LiveLife {...props} /> : <PastLife {...props} run={props.run} />;
+}
+
+function lifeOf(stage: string | null): string {
+    return stage ? `Life of ${stage}` : "Life of the flow";
+}
+
+/** The newest first, with the time between them where it is long. */
+function Facts({ flow, stage, entries }: { flow: FlowDetail; stage: string | null; entries: Entry[] }): JSX.Element {
+    const facts = entries.filter((entry) => !isRow(entry) || !stage || entry.stage === stage || entry.stage === null);
     return (
-        <Panel title={stage ? `Life of ${stage}` : "Life of the flow"} flush aside={<span class="muted">{flow.run === null ? "in memory" : `run ${flow.run}`}</span>}>
-            {tap.error && <Trouble text={tap.error} />}
-            {tap.state === "loading" && <Skeleton rows={4} />}
+        <>
             <ul class="happened flow-life">
                 {facts.map((fact, i) => (isRow(fact) ? <Fact key={fact.position} flow={flow} fact={fact} before={facts[i + 1]} /> : <li key={fact.key} class="muted">{fact.remark}</li>))}
             </ul>
-            {tap.state !== "loading" && facts.length === 0 && <Empty title="It has not run yet." />}
+            {facts.length === 0 && <Empty title="It has not run yet." />}
+        </>
+    );
+}
+
+const FACTS_SHOWN = 500;
+
+function PastLife({ flow, stage, run }: LifeProps & { run: number }): JSX.Element {
+    const facts = useResource<FlowRows>(path("flows", flow.name, "facts") + query({ backward: true, limit: FACTS_SHOWN, run }));
+    return (
+        <Panel title={lifeOf(stage)} flush aside={<span class="muted">run {run}</span>}>
+            <Loaded of={facts} rows={4}>
+                {({ items }) => (items.length ? <Facts flow={flow} stage={stage} entries={items} /> : <Empty title="Nothing of this run is kept." />)}
+            </Loaded>
+        </Panel>
+    );
+}
+
+function LiveLife({ flow, stage }: LifeProps): JSX.Element {
+    const tap = useTap(flow.name, "system", false, 0);
+    return (
+        <Panel title={lifeOf(stage)} flush aside={<span class="muted">{flow.run === null ? "in memory" : `run ${flow.run}`}</span>}>
+            {tap.error && <Trouble text={tap.error} />}
+            {tap.state === "loading" ? <Skeleton rows={4} /> : <Facts flow={flow} stage={stage} entries={tap.entries} />}
             {tap.before !== null && (
                 <div class="end">
                     <Button onClick={() => void tap.earlier()}>Show earlier facts</Button>

@@ -255,10 +255,34 @@ function streamOf(flow: FlowDetail, stage: FlowStage | null, edge: FlowEdge | nu
     return flow.edges.find((one) => one.to === stage.name)?.from ?? null;
 }
 
+/** A run before the last one, if the address asks for it. */
+function earlierRun(flow: FlowDetail): number | null {
+    const wanted = Number(place.value.search.get("run") ?? NaN);
+    return Number.isInteger(wanted) && wanted >= 1 && wanted < (flow.run ?? 0) ? wanted : null;
+}
+
+const RUNS_LISTED = 20;
+
+function Runs({ flow, run }: { flow: FlowDetail; run: number | null }): JSX.Element | null {
+    const last = flow.run ?? 0;
+    if (last < 2) return null;
+    const earlier = Array.from({ length: Math.min(RUNS_LISTED, last - 1) }, (_, i) => last - 1 - i);
+    if (run !== null && !earlier.includes(run)) earlier.push(run);
+    return (
+        <select aria-label="Run" value={run ?? ""} onChange={(event) => amend({ run: event.currentTarget.value, at: null })}>
+            <option value="">run {last}, the last</option>
+            {earlier.map((one) => (
+                <option key={one} value={one}>run {one}</option>
+            ))}
+        </select>
+    );
+}
+
 function Streams({ flow, stage, edge }: { flow: FlowDetail; stage: FlowStage | null; edge: FlowEdge | null }): JSX.Element {
     const wanted = place.value.search.get("tab");
     const tab = TABS.find(([value]) => value === wanted)?.[0] ?? "rows";
     const stream = streamOf(flow, stage, edge);
+    const run = earlierRun(flow);
     useEffect(() => {
         // A link to a stage that is gone shows all of them.
         if (place.value.search.get("stage") && !stage) amend({ stage: null });
@@ -273,10 +297,11 @@ function Streams({ flow, stage, edge }: { flow: FlowDetail; stage: FlowStage | n
                         <option key={name} value={name}>{name}</option>
                     ))}
                 </select>
+                <Runs flow={flow} run={run} />
             </div>
-            {tab === "rows" && <Rows flow={flow} stream={stream} />}
-            {tab === "rejected" && <Rejected flow={flow} stage={stage} />}
-            {tab === "life" && <Life flow={flow} stage={stage?.name ?? null} />}
+            {tab === "rows" && <Rows flow={flow} stream={stream} run={run} />}
+            {tab === "rejected" && <Rejected flow={flow} stage={stage} run={run} />}
+            {tab === "life" && <Life flow={flow} stage={stage?.name ?? null} run={run} />}
         </>
     );
 }
