@@ -35,6 +35,8 @@ struct memory_log {
     struct det_journal_options options;
     struct det_mutex *mutex;
     struct chunk *oldest, *newest;
+    struct chunk
+        *spare; /* dropped, to be used again; its pages need not be made again. NULL: none */
     uint64_t chunks, bytes;
     size_t reserved;
 };
@@ -51,6 +53,28 @@ static void free_chunk(struct memory_log *log, struct chunk *chunk)
     det_free(log->options.allocator, chunk, sizeof *chunk + chunk->capacity);
 }
 
+/* Frees a dropped chunk, or keeps it for the next rows. */
+static void retire_chunk(struct memory_log *log, struct chunk *chunk)
+{
+    if (log->spare || chunk->capacity != CHUNK_MAX)
+        free_chunk(log, chunk);
+    else
+        log->spare = chunk;
+}
+
+static struct chunk *take_spare(struct memory_log *log, size_t capacity)
+{
+    struct chunk *chunk = NULL;
+
+    if (capacity != CHUNK_MAX)
+        return NULL;
+    det_mutex_lock(log->options.world, log->mutex);
+    chunk = log->spare;
+    log->spare = NULL;
+    det_mutex_unlock(log->options.world, log->mutex);
+    return chunk;
+}
+
 static void close_memory(struct det_journal_log *base)
 {
     struct memory_log *log = (struct memory_log *)base;
@@ -62,6 +86,8 @@ static void close_memory(struct det_journal_log *base)
         log->oldest = chunk->next;
         free_chunk(log, chunk);
     }
+    if (log->spare)
+        free_chunk(log, log->spare);
     det_mutex_close(log->options.world, log->mutex);
     DET_DELETE(log->options.allocator, log);
 }
@@ -73,7 +99,9 @@ static bool add_chunk(struct memory_log *log, uint64_t first, size_t size)
 
     capacity = capacity > CHUNK_MAX ? CHUNK_MAX : capacity;
     capacity = capacity < size ? size : capacity;
-    chunk = det_alloc(log->options.allocator, sizeof *chunk + capacity);
+    chunk = take_spare(log, capacity);
+    if (!chunk)
+        chunk = det_alloc(log->options.allocator, sizeof *chunk + capacity);
     if (!chunk)
         return false;
     *chunk = (struct chunk){ .first = first, .capacity = capacity };
@@ -155,7 +183,7 @@ static int drop_memory(struct det_journal_log *base, uint64_t released, det_time
         log->bytes -= chunk->capacity;
         chunk->is_dropped = true;
         if (chunk->holders == 0)
-            free_chunk(log, chunk);
+            retire_chunk(log, chunk);
     }
     det_mutex_unlock(log->options.world, log->mutex);
     return 0;
@@ -189,7 +217,7 @@ static void hold_chunk(struct det_journal_cursor *cursor, struct chunk *chunk)
     cursor->chunk = chunk;
     cursor->offset = 0;
     if (old && --old->holders == 0 && old->is_dropped)
-        free_chunk(cursor->log, old);
+        retire_chunk(cursor->log, old);
 }
 
 /* The chunk with the row `from`, or the newest. Under the mutex. */
