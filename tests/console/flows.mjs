@@ -116,6 +116,11 @@ export class Flows {
         return this.items.find((flow) => flow.summary.name === name);
     }
 
+    stuck() {
+        const failed = this.items.filter(({ summary }) => ["failed", "backing_off"].includes(summary.state));
+        return failed.map(({ summary }) => ({ about: "flow", name: summary.name, machine: null, id: null, why: summary.reason }));
+    }
+
     stage(flow, name) {
         const found = flow.stages.find((one) => one.name === name);
         return found && { name, kind: found.kind, connector: found.connector, in: null, reference: null, out: "reading", key: null, reference_key: null, with: ["retries"], settings: HOSTILE_STAGE, machine: machine() };

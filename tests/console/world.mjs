@@ -352,6 +352,7 @@ export class World {
         for (const task of this.tasks) if (task.state === "backoff") stuck.push({ about: "task", name: task.name, machine: null, id: null, why: `${task.failures} failures in a row: ${task.reason}` });
         const ill = this.tasks.filter((t) => !["running", "completed"].includes(t.state));
         stuck.push(...(this.workers?.stuck() ?? []));
+        stuck.push(...this.flows.stuck());
         return {
             status: this.status(), machines, rates: this.rates(), stuck: stuck.slice(0, 50).map((item) => ({ count: 1, ids: [], ...item })), stuck_total: letters + stuck.filter((item) => !item.count).length, stuck_capped: false, tasks: ill, slots: this.slots,
             workers: this.workers?.summary() ?? null,

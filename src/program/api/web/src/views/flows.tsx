@@ -8,7 +8,7 @@ import { count, rate } from "../format";
 import { to } from "../router";
 import { useResource } from "../resource";
 import { Table, type Column } from "../table";
-import type { Flow, Stuck } from "../types";
+import type { Flow } from "../types";
 import { Badge, classes, Head, Loaded, Panel, Since, Sparkline } from "../ui";
 import { Fact } from "./overview";
 import { FirstFlow } from "./first";
@@ -32,12 +32,7 @@ export function reasonOf(flow: Flow): string {
     return flow.state === "ready" && flow.start === "manual" ? "waits for the order to run" : "";
 }
 
-/** Those that have failed, as what needs attention. */
-export function stuckFlows(flows: Flow[]): Stuck[] {
-    return flows.filter(isIll).map((flow) => ({ about: "flow", name: flow.name, machine: null, id: null, ids: [], count: 1, why: flow.reason ?? flow.state }));
-}
-
-export function useFlows() {
+function useFlows() {
     return useResource<{ items: Flow[] }>("/flows", { on: ["tasks"], every_ms: 300, poll_ms: 1000 });
 }
 

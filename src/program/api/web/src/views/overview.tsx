@@ -13,7 +13,7 @@ import type { LogRow, MachineSummary, Overview, Slot, Stuck, Task, WorkersSummar
 import {
     At, Badge, Empty, Head, Icon, Id, Loaded, Panel, Since, Sparkline, StackedBar, StateChip, TaskState,
 } from "../ui";
-import { FlowSummary, stuckFlows, useFlows } from "./flows";
+import { FlowSummary } from "./flows";
 import { explain } from "./tasks";
 
 export function OverviewView(): JSX.Element {
@@ -41,7 +41,6 @@ export function OverviewView(): JSX.Element {
 }
 
 function Body({ data }: { data: Overview }): JSX.Element {
-    const flows = stuckFlows(useFlows().data?.items ?? []);
     return (
         <>
             <Tiles data={data} />
@@ -52,7 +51,7 @@ function Body({ data }: { data: Overview }): JSX.Element {
                     <Activity />
                 </div>
                 <div class="stacked">
-                    <Attention stuck={[...flows, ...data.stuck]} total={data.stuck_total + flows.length} capped={data.stuck_capped} />
+                    <Attention stuck={data.stuck} total={data.stuck_total} capped={data.stuck_capped} />
                     <TaskSummary tasks={data.tasks} counts={data.status.tasks} />
                     <FlowSummary />
                     <WorkerSummary workers={data.workers ?? null} />
@@ -201,6 +200,7 @@ interface StuckGroup {
 function listOf(item: Stuck): string | null {
     if (item.about === "effect") return to.effects({ dead: true, machine: item.machine });
     if (item.about === "worker") return to.workers({ unwell: true });
+    if (item.about === "flow") return to.flows();
     if (item.about === "task" || item.about === "group") return to.tasks();
     return item.about === "slot" ? to.slots() : null;
 }
