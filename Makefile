@@ -21,6 +21,7 @@ NIGHTLY_KILL_STEPS ?= 80
 NIGHTLY_NODES_TIMES ?= 10
 NIGHTLY_JOURNAL_SEEDS ?= 50000
 NIGHTLY_FLOW_KILLS ?= 2000
+NIGHTLY_TOTALS_KILLS ?= 1000
 NIGHTLY_EXPRESSION_TIMES ?= 500000
 NIGHTLY_CONTRACT_EXAMPLES ?= 200
 
@@ -97,6 +98,8 @@ nightly: check test
 		-R '^journal\.(power|states|damage)$$' --timeout 86400
 	@FLOW_SEED=$$(date +%s) FLOW_KILLS=$(NIGHTLY_FLOW_KILLS) ctest --preset release \
 		-R '^flow\.kill$$' --timeout 86400
+	@SEED=$$(date +%s) TOTALS_KILLS=$(NIGHTLY_TOTALS_KILLS) ctest --preset release \
+		-R '^e2e\.totals$$' --timeout 86400
 	@NODES_SEED=$$(date +%s) NODES_TIMES=$(NIGHTLY_NODES_TIMES) ctest --preset release \
 		-L '^processes$$' --timeout 86400
 	@ctest --test-dir build/release --output-on-failure -j10 -L '^sanitized$$'

@@ -322,6 +322,12 @@ struct det_connector {
     struct det_stage_functions functions;
     /* Checks settings without opening anything, for `detent check`. */
     int (*check)(const struct det_stage *stage, const char *folder, struct det_error *reterr);
+    /* STATEFUL, instead of `state`: makes the record of the states of one stage from its settings.
+     * Both or none. The record lives until it is closed, after the last use of a state. */
+    int (*open_state)(
+        const struct det_stage *stage, const struct det_allocator *allocator,
+        const struct det_record **ret, struct det_error *reterr);
+    void (*close_state)(const struct det_record *record, const struct det_allocator *allocator);
 };
 
 /* ---- a running flow */

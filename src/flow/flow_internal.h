@@ -171,8 +171,11 @@ struct det_flow_stage {
     struct det_stage_shown shown;
 };
 
-/* The record of the states of a stateful stage: its own, or that of its connector. NULL: none. */
-const struct det_record *det_stage_state_record(const struct det_flow_stage *stage);
+/* The record of the states of a stateful stage: its own, that of its connector, or one that the
+ * connector makes. Close it, also NULL. */
+DET_MUST_CHECK int det_stage_state_open(
+    const struct det_flow_stage *stage, const struct det_record **ret, struct det_error *reterr);
+void det_stage_state_close(const struct det_flow_stage *stage, const struct det_record *record);
 
 /* A fact that has not been appended yet; the reason is a text of the pipeline or of a stage. */
 struct det_pending_fact {

@@ -40,13 +40,38 @@ static const struct det_connector *find_connector(
     return found;
 }
 
-const struct det_record *det_stage_state_record(const struct det_flow_stage *stage)
+/* The connector that makes the record of the states; NULL: none does. */
+static const struct det_connector *state_maker(const struct det_flow_stage *stage)
 {
-    const struct det_record *record = det_record_of(stage->spec->state);
     const struct det_connector *connector =
         stage->spec->use ? find_connector(stage->pipeline, stage->spec) : NULL;
 
-    return record || !connector ? record : det_record_of(connector->state);
+    return connector && connector->open_state ? connector : NULL;
+}
+
+int det_stage_state_open(
+    const struct det_flow_stage *stage, const struct det_record **ret, struct det_error *reterr)
+{
+    const struct det_record *record = det_record_of(stage->spec->state);
+    const struct det_connector *connector = state_maker(stage);
+
+    if (connector)
+        return connector->open_state(stage->spec, stage->pipeline->allocator, ret, reterr);
+    if (!record && stage->spec->use)
+        record = det_record_of(find_connector(stage->pipeline, stage->spec)->state);
+    if (!record)
+        return det_error_set(
+            reterr, DET_ERR_DEFINITION, "stage %s has no state", stage->spec->name);
+    *ret = record;
+    return 0;
+}
+
+void det_stage_state_close(const struct det_flow_stage *stage, const struct det_record *record)
+{
+    const struct det_connector *connector = state_maker(stage);
+
+    if (record && connector)
+        connector->close_state(record, stage->pipeline->allocator);
 }
 
 static int set_functions(struct det_flow_stage *stage, struct det_error *reterr)

@@ -12,13 +12,12 @@ import json
 import os
 import random
 import sqlite3
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "lib"))
-from patience import HANG as PATIENCE  # noqa: E402  pylint: disable=wrong-import-position
+from killed_flow import TooLate, run_killed  # noqa: E402  pylint: disable=wrong-import-position
 
 DETENT = str(Path(sys.argv[1]).resolve())
 KILLS = int(next(iter(sys.argv[2:]), "16"))
@@ -51,40 +50,6 @@ EDGE(rows, lines)
 """
 
 
-class TooLate(Exception):
-    """A run was killed after it had written its last fact: the next start has begun a new run."""
-
-
-def number_of_run(flow):
-    latest = Path(".detent/flows", flow, "latest")
-    return int(latest.read_text()) if latest.exists() else 0
-
-
-def run_killed(flow, kills):
-    """Runs the flow until it completes; kills it as often as given, at random times."""
-    killed = 0
-    while True:
-        before = number_of_run(flow)
-        program = subprocess.Popen([DETENT, "flow", "run", flow + ".flow"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        try:
-            wait = random.uniform(0.01, 0.08) if killed < kills else PATIENCE
-            said, _ = program.communicate(timeout=wait)
-        except subprocess.TimeoutExpired:
-            program.kill()
-            program.communicate()
-            killed += 1
-            said = None
-        if before and number_of_run(flow) > before:
-            raise TooLate
-        if said is None:
-            continue
-        if program.returncode != 0:
-            sys.exit(f"{flow}: exit code {program.returncode} after {killed} kills: "
-                     f"{said.decode()}")
-        return killed
-
-
 def expect(what, found):
     if found != list(range(ROWS)):
         sys.exit(f"{what}: {len(found)} rows, {len(set(found))} of them distinct, of {ROWS}")
@@ -100,13 +65,13 @@ def kill_in(folder):
         f"{i},s{i % 97},{i / 2}\n" for i in range(ROWS)))
     Path("write.flow").write_text(WRITE)
     Path("read.flow").write_text(READ)
-    killed = run_killed("write", KILLS)
+    killed = run_killed(DETENT, "write", KILLS)
     rows = sqlite3.connect("out.db").execute("SELECT id FROM readings ORDER BY rowid")
     expect("sqlite", [row[0] for row in rows])
     lines = Path("out.csv").read_text().splitlines()
     expect("csv", [int(line.split(",")[0]) for line in lines[1:]])
     expect("jsonl", ids_of_lines("out.jsonl"))
-    killed += run_killed("read", KILLS // 2)
+    killed += run_killed(DETENT, "read", KILLS // 2)
     expect("journal", ids_of_lines("again.jsonl"))
     print(f"sinks: {killed} kills, {ROWS} rows once in each target")
 

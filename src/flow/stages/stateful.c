@@ -36,21 +36,18 @@ struct flow_stateful {
 static int open_stateful(struct det_flow_stage *stage, struct det_error *reterr)
 {
     const struct det_allocator *allocator = stage->pipeline->allocator;
-    const struct det_record *record = det_stage_state_record(stage);
-    struct flow_stateful *stateful;
-    int r = 0;
+    struct flow_stateful *stateful = DET_NEW(allocator, struct flow_stateful);
+    int r = DET_ERR_NO_MEMORY;
 
-    if (!record)
-        return det_error_set(
-            reterr, DET_ERR_DEFINITION, "stage %s has no state", stage->spec->name);
-    stateful = DET_NEW(allocator, struct flow_stateful);
     stage->particular = stateful;
     if (stateful) {
-        stateful->record = record;
-        stateful->before = det_alloc(allocator, record->size);
-        r = det_table_open(allocator, record, &stage->table);
+        r = det_stage_state_open(stage, &stateful->record, reterr);
+        if (r < 0)
+            return r;
+        stateful->before = det_alloc(allocator, stateful->record->size);
+        r = det_table_open(allocator, stateful->record, &stage->table);
     }
-    if (!stateful || !stateful->before || r < 0)
+    if (r < 0 || !stateful->before)
         return det_error_set(
             reterr, DET_ERR_NO_MEMORY, "out of memory for stage %s", stage->spec->name);
     return det_stage_key_open(&stateful->key, stage, stage->spec->key, stage->in, reterr);
@@ -67,6 +64,7 @@ static void close_stateful(struct det_flow_stage *stage)
     det_table_close(stage->table);
     if (stateful->before)
         det_free(allocator, stateful->before, stateful->record->size);
+    det_stage_state_close(stage, stateful->record);
     DET_DELETE(allocator, stateful);
 }
 

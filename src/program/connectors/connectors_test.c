@@ -29,7 +29,11 @@ static void every_connector_is_complete(void **state)
         assert_true((functions->next != NULL) == (kind == DET_STAGE_SOURCE));
         assert_true((functions->process != NULL) == (kind == DET_STAGE_TRANSFORM));
         assert_true((functions->accumulate != NULL) == (kind == DET_STAGE_STATEFUL));
+        assert_true((functions->join != NULL) == (kind == DET_STAGE_JOIN));
         assert_true((functions->deliver != NULL) == (kind == DET_STAGE_SINK));
+        assert_true((connector->open_state != NULL) == (connector->close_state != NULL));
+        if (kind == DET_STAGE_STATEFUL)
+            assert_true((connector->open_state != NULL) != (connector->state.get != NULL));
         if (cursor)
             assert_int_equal(det_record_check(cursor, &error), 0);
     }

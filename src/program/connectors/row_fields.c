@@ -32,8 +32,7 @@ void row_fields_close(struct row_fields *fields)
     fields->copy_count = fields->formula_count = 0;
 }
 
-/* Adds an expression for a field of the target; `datum` is its place in the settings. */
-static int add_formula(
+int row_fields_add(
     struct row_fields *fields, const struct row_fields_options *options,
     const struct det_datum *datum, const char *field, const char *text, struct det_error *reterr)
 {
@@ -82,7 +81,7 @@ int row_fields_add_map(
             return settings_fail(
                 options->settings, item, reterr, "%.64s: expected an expression, found %s",
                 item->key, det_datum_kind_text(item->kind));
-        r = add_formula(fields, options, item, item->key, item->text, reterr);
+        r = row_fields_add(fields, options, item, item->key, item->text, reterr);
     }
     return r;
 }
@@ -130,7 +129,7 @@ int row_fields_add_copy(
     uint32_t count = to->flags & DET_FIELD_ARRAY ? to->count_max : 1;
 
     if (!is_same_type(from, to))
-        return add_formula(fields, options, NULL, to->name, from->name, reterr);
+        return row_fields_add(fields, options, NULL, to->name, from->name, reterr);
     add_bytes(fields, from->offset, to->offset, (size_t)to->size * count);
     if (to->flags & DET_FIELD_ARRAY)
         add_bytes(fields, from->presence, to->presence, sizeof(uint32_t));

@@ -46,6 +46,10 @@ struct row_fields_options {
 };
 
 void row_fields_close(struct row_fields *fields);
+/* Adds an expression for a field of the target; `datum` is its place in the settings. */
+DET_MUST_CHECK int row_fields_add(
+    struct row_fields *fields, const struct row_fields_options *options,
+    const struct det_datum *datum, const char *field, const char *text, struct det_error *reterr);
 /* Adds the expressions of the map at `key`, which may be missing: path of a field, and text. */
 DET_MUST_CHECK int row_fields_add_map(
     struct row_fields *fields, const struct row_fields_options *options, const char *key,

@@ -6,10 +6,12 @@
 
 #include "base/memory.h"
 
-static void deinit_stage(struct row_stage *stage)
+void row_stage_drop(struct row_stage *stage)
 {
     row_fields_close(&stage->fields);
     det_expression_close(stage->condition);
+    for (uint32_t i = 0; i < stage->expression_count; i++)
+        det_expression_close(stage->expressions[i]);
     det_free(stage->allocator, stage->row, stage->row_size);
     det_free(stage->allocator, stage, stage->size);
 }
@@ -35,7 +37,7 @@ static int read_settings(
     return r;
 }
 
-static int make_stage(
+int row_stage_make(
     const struct row_stage_kind *kind, const struct det_stage *definition,
     const struct det_allocator *allocator, struct row_stage **ret, struct det_error *reterr)
 {
@@ -57,7 +59,7 @@ static int make_stage(
                 reterr, DET_ERR_NO_MEMORY, "'%s': no memory for a row", definition->name);
     }
     if (r < 0) {
-        deinit_stage(stage);
+        row_stage_drop(stage);
         return r;
     }
     *ret = stage;
@@ -70,9 +72,9 @@ int row_stage_check(
     struct row_stage *stage = NULL;
     int r;
 
-    r = make_stage(kind, definition, NULL, &stage, reterr);
+    r = row_stage_make(kind, definition, NULL, &stage, reterr);
     if (r == 0)
-        deinit_stage(stage);
+        row_stage_drop(stage);
     return r;
 }
 
@@ -82,7 +84,7 @@ int row_stage_open(const struct row_stage_kind *kind, struct det_stage_call *cal
     struct det_error error;
     int r;
 
-    r = make_stage(kind, call->stage, call->allocator, &stage, &error);
+    r = row_stage_make(kind, call->stage, call->allocator, &stage, &error);
     if (r < 0)
         return settings_refuse(call, &error);
     call->self = stage;
@@ -91,7 +93,7 @@ int row_stage_open(const struct row_stage_kind *kind, struct det_stage_call *cal
 
 void row_stage_close(struct det_stage_call *call)
 {
-    deinit_stage(call->self);
+    row_stage_drop(call->self);
 }
 
 int row_stage_fill(struct det_stage_call *call, const void *in)
@@ -104,4 +106,27 @@ int row_stage_fill(struct det_stage_call *call, const void *in)
     if (row_fields_fill(&stage->fields, in, inputs, &stage->scratch, stage->row, &error) < 0)
         return det_stage_reject(call, DET_REJECT_DOMAIN, "%s", error.text);
     return 0;
+}
+
+int row_stage_compile(
+    struct row_stage *stage, const struct settings *settings,
+    const struct row_formula_text *formula, const struct det_expression_options *options,
+    struct det_expression **ret, struct det_error *reterr)
+{
+    struct det_expression_options wanted = *options;
+    struct det_error error;
+    int r;
+
+    if (stage->expression_count == ROW_EXPRESSIONS)
+        return settings_fail(
+            settings, formula->datum, reterr, "more than %d expressions", ROW_EXPRESSIONS);
+    wanted.allocator = stage->allocator;
+    r = det_expression_open(formula->text, formula->size, &wanted, ret, &error);
+    if (r == 0) {
+        stage->expressions[stage->expression_count++] = *ret;
+        return 0;
+    }
+    if (r == DET_ERR_NO_MEMORY)
+        return det_error_set(reterr, r, "%s", error.text);
+    return settings_fail(settings, formula->datum, reterr, "%.64s: %s", formula->name, error.text);
 }
