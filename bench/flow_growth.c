@@ -265,7 +265,7 @@ extern const struct bench bench_flow_growth;
 const struct bench bench_flow_growth = {
     .title = "flow: many stages, many flows, and flows that wait",
     .operation = "operation",
-    .rounds = 5,
+    .rounds = 3,
     .cases = cases,
     .case_count = sizeof cases / sizeof cases[0],
 };
