@@ -179,6 +179,45 @@ static void repeated_keys_are_dropped(void **state)
     }
 }
 
+/* 2 of 5 times 2,000,000,000 fit a u32; the others are rejected. */
+static void a_sum_that_overflows_rejects_its_row_alone(void **state)
+{
+    static const struct det_stage stages[] = {
+        { .name = "make",
+          .kind = DET_STAGE_SOURCE,
+          .use = "generate",
+          .settings = "{count: 10, fields: {id: n % 2, number: \"if n % 2 == 0 then 3 else "
+                      "2000000000\"}}",
+          .out = RECORD_OF(counted) },
+        { .name = "add",
+          .kind = DET_STAGE_STATEFUL,
+          .use = "aggregate",
+          .key = "id",
+          .settings = "{set: {tag: \"'sum'\", place: sum(number)}}",
+          .emission = { .kind = DET_EMIT_EVERY, .rows = 2 },
+          .in = RECORD_OF(counted),
+          .out = RECORD_OF(tag) },
+        { .name = "write",
+          .kind = DET_STAGE_SINK,
+          .use = "jsonl",
+          .settings = "{path: sums}",
+          .in = RECORD_OF(tag) },
+    };
+    static const struct det_edge edges[] = { { 0, 1, 0 }, { 1, 2, 0 } };
+    static const struct det_flow flow = { "sums", stages, edges, 3, 2 };
+    char *output;
+
+    (void)state;
+    run_flow(&flow, 3);
+    output = read_output("sums");
+    assert_string_equal(
+        output, "{\"id\":1,\"tag\":\"sum\",\"place\":4000000000}\n"
+                "{\"id\":0,\"tag\":\"sum\",\"place\":6}\n"
+                "{\"id\":0,\"tag\":\"sum\",\"place\":12}\n"
+                "{\"id\":0,\"tag\":\"sum\",\"place\":15}\n");
+    free(output);
+}
+
 static void posted_rows_are_answered_when_they_are_on_disk(void **state)
 {
     static char settings[64];
@@ -312,6 +351,7 @@ int main(void)
         cmocka_unit_test(a_csv_file_becomes_filtered_lines_of_json),
         cmocka_unit_test(generated_rows_reach_a_sink),
         cmocka_unit_test(repeated_keys_are_dropped),
+        cmocka_unit_test(a_sum_that_overflows_rejects_its_row_alone),
         cmocka_unit_test(posted_rows_are_answered_when_they_are_on_disk),
         cmocka_unit_test(a_drain_answers_every_row_that_it_keeps),
     };
