@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/memory.h"
 #include "connectors/connectors.h"
 #include "connectors/row_stage.h"
@@ -157,13 +158,16 @@ static void join_close(struct det_stage_call *call)
 /* What expressions read as the reference. */
 static const void *reference_input(struct join *join, const void *reference)
 {
+    const struct det_record *record = reference_of(&join->stage);
+
+    det_assert(record);
     if (!join->pair_value)
         return reference;
     *(bool *)join->pair_value = reference != NULL;
     if (reference)
-        memcpy(join->pair_value + PAIR_OFFSET, reference, reference_of(&join->stage)->size);
+        memcpy(join->pair_value + PAIR_OFFSET, reference, record->size);
     else
-        memset(join->pair_value + PAIR_OFFSET, 0, reference_of(&join->stage)->size);
+        memset(join->pair_value + PAIR_OFFSET, 0, record->size);
     return join->pair_value;
 }
 
