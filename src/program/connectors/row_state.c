@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/list.h"
 #include "base/memory.h"
 
 struct made_record {
     struct det_record record; /* first */
     struct det_field fields[2];
+    struct made_record *self; /* to be freed: users have a pointer to const */
 };
 
 static size_t aligned(size_t size)
@@ -46,6 +46,7 @@ static void fill_record(struct made_record *made, const struct row_state_layout 
         .presence = offsetof(struct row_state, number_count),
         .count_max = layout->numbers_max,
     };
+    made->self = made;
     made->record = (struct det_record){
         .name = "row_state",
         .size = (uint32_t)(numbers_offset(layout) + layout->numbers_max * sizeof(uint64_t)),
@@ -82,9 +83,9 @@ int row_state_open(
 
 void row_state_close(const struct det_record *record, const struct det_allocator *allocator)
 {
-    struct made_record *made = DET_CONTAINER((uintptr_t)record, struct made_record, record);
+    const struct made_record *made = (const struct made_record *)(const void *)record;
 
-    DET_DELETE(allocator, made);
+    DET_DELETE(allocator, made->self);
 }
 
 void *row_state_row(const struct row_state_layout *layout, struct row_state *state, uint32_t index)
