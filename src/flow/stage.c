@@ -355,20 +355,15 @@ int det_stage_finish(struct det_flow_stage *stage, enum det_end_kind end)
     r = det_stage_finish_turn(stage);
     if (r <= 0)
         return r;
-    if (!stage->is_drained && stage->kept.end == DET_END_NONE) {
-        det_stage_begin_turn(stage);
-        r = drain_functions(stage);
-        if (r <= 0)
-            return r;
-        stage->is_drained = true;
-        r = det_stage_commit(stage);
-        if (r <= 0)
-            return r;
-    }
-    if (!stage->out || stage->kept.end != DET_END_NONE)
+    if (stage->kept.end != DET_END_NONE || (stage->is_drained && !stage->out))
         return 1;
     det_stage_begin_turn(stage);
-    r = det_stage_write_end(stage, end);
+    r = stage->is_drained ? 1 : drain_functions(stage);
+    if (r <= 0)
+        return r;
+    stage->is_drained = true;
+    /* In the group of what drain() has emitted: a crash between them would emit it twice. */
+    r = stage->out ? det_stage_write_end(stage, end) : 0;
     return r < 0 ? r : det_stage_commit(stage);
 }
 

@@ -140,6 +140,45 @@ static void a_drain_that_fails_is_a_failure_of_the_stage(void **state)
     close_sim_bed(&sim);
 }
 
+static int emit_at_drain(struct det_stage_call *call)
+{
+    return det_stage_emit(call, &(struct number){ .value = 11 });
+}
+
+/* The positions of the last two rows of a stage. */
+static void last_two_rows(const struct bed *bed, const char *name, uint64_t *ret)
+{
+    struct det_journal *journal = det_pipeline_journal(bed->pipeline);
+    struct det_journal_reader_options options = { .one_stream = true };
+    DET_SCOPED(journal_reader) reader = NULL;
+    struct det_journal_row row;
+
+    assert_int_equal(det_journal_stream(journal, name, &options.stream, NULL), 0);
+    assert_int_equal(det_journal_reader_open(journal, &options, &reader, NULL), 0);
+    while (det_journal_reader_next(reader, &row, NULL) > 0) {
+        ret[0] = ret[1];
+        ret[1] = row.position;
+    }
+}
+
+static void what_a_drain_emits_is_in_the_group_of_the_end(void **state)
+{
+    static const struct det_stage_functions functions = { .process = pass_number,
+                                                          .drain = emit_at_drain };
+    struct bed *bed = new_bed(10);
+    uint64_t positions[2] = { 0 };
+    struct sim_bed sim;
+
+    (void)state;
+    bed->stages[1].functions = &functions;
+    sim = open_sim_bed(bed);
+    run_to_end(&sim);
+    assert_got(bed, 1, 11);
+    last_two_rows(bed, "pass", positions);
+    assert_int_equal(positions[1], positions[0] + 1);
+    close_sim_bed(&sim);
+}
+
 /* ---- sinks */
 
 static int refuse_multiples_of_ten(struct det_stage_call *call, void *cursor, const void *in)
@@ -509,6 +548,7 @@ int main(void)
         cmocka_unit_test(error_kinds_route_to_the_right_stream),
         cmocka_unit_test(a_source_that_fails_is_called_again_after_a_pause),
         cmocka_unit_test(a_drain_that_fails_is_a_failure_of_the_stage),
+        cmocka_unit_test(what_a_drain_emits_is_in_the_group_of_the_end),
         cmocka_unit_test(sinks_have_a_receipt_for_each_row_also_after_a_flush),
         cmocka_unit_test(a_flush_that_fails_leaves_its_rows_without_receipt),
         cmocka_unit_test(one_state_emits_at_the_end),
