@@ -122,6 +122,19 @@ static int write_latest(const struct det_pipeline *pipeline, struct det_error *r
     return r < 0 ? det_error_set(reterr, r, "cannot write %s: %s", path, det_error_text(r)) : 0;
 }
 
+/* A new run does not begin beside one that another process writes. Damage does not matter. */
+static int check_idle(
+    const struct det_pipeline *pipeline, uint64_t number, struct det_error *reterr)
+{
+    struct det_journal *journal;
+    int r;
+
+    r = open_number(pipeline, number, &journal, reterr);
+    if (r == 0)
+        det_journal_close(journal);
+    return r == DET_ERR_BUSY ? r : 0;
+}
+
 /* The journal of the last run, if it is to be continued; else none. */
 static int open_last(struct det_pipeline *pipeline, uint64_t number, struct det_error *reterr)
 {
@@ -129,8 +142,10 @@ static int open_last(struct det_pipeline *pipeline, uint64_t number, struct det_
     bool finished = true;
     int r;
 
-    if (number == 0 || pipeline->options.begin_new_run)
+    if (number == 0)
         return 0;
+    if (pipeline->options.begin_new_run)
+        return check_idle(pipeline, number, reterr);
     r = open_number(pipeline, number, &journal, reterr);
     if (r < 0)
         return r;

@@ -184,6 +184,10 @@ static void a_second_process_is_refused(void **state)
     assert_int_equal(
         det_pipeline_open(&other->flow, &other->options, &other->pipeline, &other->error),
         DET_ERR_BUSY);
+    other->options.begin_new_run = true;
+    assert_int_equal(
+        det_pipeline_open(&other->flow, &other->options, &other->pipeline, &other->error),
+        DET_ERR_BUSY);
     close_bed(bed);
     free(other);
     free(bed);
