@@ -41,6 +41,7 @@
 #define CHUNK           65536
 #define PAUSE_MIN       (200 * DET_MILLISECOND)
 #define PAUSE_MAX       (10 * DET_SECOND)
+#define LEAVE           (500 * DET_MILLISECOND) /* at the end, for the last acknowledgements */
 #define PING            (MQTT_KEEPALIVE * DET_SECOND * 3 / 4)
 #define SILENCE         (MQTT_KEEPALIVE * DET_SECOND * 3 / 2)
 #define IDS             65536
@@ -79,6 +80,7 @@ struct mqtt {
     char trouble[200];
     /* the thread's */
     int socket;
+    bool is_accepted; /* the broker has answered CONNECT: it may get a PUBACK */
     bool is_subscribed;
     bool has_reported; /* since the last subscription */
     struct det_buffer input, output;
@@ -301,6 +303,7 @@ static bool take_packet(struct mqtt *mqtt, const struct mqtt_packet *packet)
             report(mqtt, packet->code == 3 ? 0 : DET_ERR_INVALID, mqtt_refusal(packet->code));
             return false;
         }
+        mqtt->is_accepted = true;
         for (uint32_t i = 0; i < mqtt->settings.topics_count; i++)
             topics[i] = mqtt->settings.topics[i];
         mqtt_put_subscribe(&mqtt->output, topics, mqtt->settings.topics_count);
@@ -388,7 +391,7 @@ static bool put_pubacks(struct mqtt *mqtt)
     bool has_room;
 
     lock(mqtt);
-    while (mqtt->is_subscribed && (link = det_list_take(&mqtt->acked))) {
+    while (mqtt->is_accepted && (link = det_list_take(&mqtt->acked))) {
         struct message *message = DET_CONTAINER(link, struct message, link);
 
         if (message->id) {
@@ -425,11 +428,33 @@ static bool turn_connection(struct mqtt *mqtt)
     return true;
 }
 
+/* Sends what is acknowledged, and waits until the broker has read it: a socket that is closed with
+ * bytes to read resets the connection, and the broker drops what it has not read yet. */
+static void take_leave(struct mqtt *mqtt)
+{
+    det_time until = det_world_now(mqtt->world, DET_CLOCK_MONOTONIC) + LEAVE;
+    char bytes[CHUNK];
+    ssize_t size = 1;
+
+    (void)put_pubacks(mqtt);
+    mqtt_put_simple(&mqtt->output, MQTT_DISCONNECT);
+    while (mqtt->output.size > 0 && send_output(mqtt) &&
+           det_world_now(mqtt->world, DET_CLOCK_MONOTONIC) < until)
+        (void)wait_for(mqtt, POLLOUT, until);
+    (void)shutdown(mqtt->socket, SHUT_WR);
+    while (size != 0 && det_world_now(mqtt->world, DET_CLOCK_MONOTONIC) < until) {
+        (void)wait_for(mqtt, POLLIN, until);
+        size = recv(mqtt->socket, bytes, sizeof bytes, 0);
+        if (size < 0 && errno != EAGAIN && errno != EINTR)
+            return;
+    }
+}
+
 static void run_connection(struct mqtt *mqtt)
 {
     char text[128] = "";
 
-    mqtt->is_subscribed = false;
+    mqtt->is_accepted = mqtt->is_subscribed = false;
     det_buffer_clear(&mqtt->input);
     det_buffer_clear(&mqtt->output);
     if (begin_connect(mqtt, text, sizeof text) < 0 || await_connect(mqtt, text, sizeof text) < 0) {
@@ -441,11 +466,8 @@ static void run_connection(struct mqtt *mqtt)
     mqtt_put_connect(&mqtt->output, mqtt->client_id, mqtt->settings.user, mqtt->secret);
     while (!is_closing(mqtt) && turn_connection(mqtt))
         ;
-    if (mqtt->is_subscribed && is_closing(mqtt)) {
-        (void)put_pubacks(mqtt);
-        mqtt_put_simple(&mqtt->output, MQTT_DISCONNECT);
-        (void)send_output(mqtt);
-    }
+    if (mqtt->is_accepted && is_closing(mqtt))
+        take_leave(mqtt);
 }
 
 static void run_thread(void *argument)
