@@ -19,8 +19,8 @@
 #include <detent/durable.h>
 #include <detent/expression.h>
 #include <detent/flow.h>
-#include <detent/lock.h>
 #include <detent/journal.h>
+#include <detent/lock.h>
 #include <detent/loop.h>
 #include <detent/machine.h>
 #include <detent/policy.h>

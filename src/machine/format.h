@@ -21,7 +21,7 @@ struct det_format_row {
     uint32_t width;                      /* of all of it */
     bool has_inner_comment;
     bool has_joined_text; /* adjacent strings: each begins a line but the first */
-    bool has_comment; /* after it, on its line */
+    bool has_comment;     /* after it, on its line */
 };
 
 /* Returns true if the text consists of rows, #define, #include and comments; otherwise returns the

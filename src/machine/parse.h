@@ -52,8 +52,8 @@ struct det_node {
     struct det_node *next;      /* the next argument or row */
     struct det_node *arguments; /* CALL */
     const struct det_source *source;
-    const char *at;                  /* in the source's text */
-    struct det_node *pieces;         /* STRING: adjacent strings that it was joined from */
+    const char *at;          /* in the source's text */
+    struct det_node *pieces; /* STRING: adjacent strings that it was joined from */
     struct det_node *next_piece;
     struct det_build_origin *origin; /* of a copy that stands for a member of a list; NULL: none */
     uint32_t line, column, width;

@@ -42,7 +42,7 @@ struct up_flow {
     det_time stop_timeout; /* 0: that of the flow */
     bool is_start_wanted, is_leaving;
     atomic_bool is_run_ordered; /* its sources begin as soon as its stages are ready */
-    bool was_stopped; /* by a client: a reload does not start it */
+    bool was_stopped;           /* by a client: a reload does not start it */
     /* How it went. */
     struct det_pipeline *pipeline; /* while it is open: see the first invariant of flows.h */
     struct det_pipeline *opened;   /* the same, for the thread of its loop */
