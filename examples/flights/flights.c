@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* flights.c - the stages of flights.flow that have no connector, as a module of detent:
- * cc -shared -fPIC flights.c -o flights.so */
+ * cc -I. -shared -fPIC flights.c -o flights.so */
 #include <stdio.h>
 #include <string.h>
 

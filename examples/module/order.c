@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* order.c - what order.fsm names, as a module of detent: cc -shared -fPIC order.c -o order.so */
+/* order.c - what order.fsm names, as a module: cc -I. -shared -fPIC order.c -o order.so */
 #include <stdio.h>
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* piggy_bank.c - the stages of piggy_bank.flow that have no connector, as a module of detent:
- * cc -shared -fPIC piggy_bank.c -o piggy_bank.so */
+ * cc -I. -shared -fPIC piggy_bank.c -o piggy_bank.so */
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * Copyright the detent authors */
 
 /* top_sellers.c - the stages of top_sellers.flow that have no connector, as a module of detent:
- * cc -shared -fPIC top_sellers.c -o top_sellers.so */
+ * cc -I. -shared -fPIC top_sellers.c -o top_sellers.so */
 #include <stdio.h>
 #include <string.h>
 

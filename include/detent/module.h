@@ -9,7 +9,7 @@
  *     ... the guards, hooks, updates, fills and effects that order.fsm names ...
  *     DET_MODULE("order", DET_MODULE_MACHINES(&order_machine));
  *
- *     cc -shared -fPIC order.c -o order.so
+ *     cc -I. -shared -fPIC order.c -o order.so
  *
  * and `machines: {order: {module: ./order.so}}` in a detent.yaml. Kinds of workers likewise:
  *

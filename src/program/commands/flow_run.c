@@ -602,7 +602,9 @@ static int run_pipeline(struct flow_play *play, const struct cli_args *args)
         return CLI_CONFLICT;
     }
     if (r < 0) {
-        cli_report_error(play->cli, "%s", *error.text ? error.text : det_error_text(r));
+        cli_report_error(
+            play->cli, "%s%s", *error.text ? error.text : det_error_text(r),
+            r == DET_ERR_CONFLICT ? "; --fresh begins one" : "");
         return cli_exit_of(r);
     }
     play->timer = (struct det_timer){ .run = on_timer, .argument = play };
@@ -649,8 +651,14 @@ int flow_run(struct cli *cli, const struct cli_args *args)
     struct flow_play play = { .cli = cli, .signals.descriptor = -1 };
     int code;
 
-    if (!cli_has_suffix(args->operands[1], CONFIG_FLOW_SUFFIX))
-        return flow_order_run(cli, args);
+    if (!cli_has_suffix(args->operands[1], CONFIG_FLOW_SUFFIX)) {
+        if (!strchr(args->operands[1], '.'))
+            return flow_order_run(cli, args);
+        cli_report_error(
+            cli, "'%s' is neither a " CONFIG_FLOW_SUFFIX " file nor the name of a flow",
+            args->operands[1]);
+        return CLI_USAGE;
+    }
     det_arena_init(&play.arena, cli->allocator);
     code = play_flow(&play, args);
     flow_definition_close(play.definition);

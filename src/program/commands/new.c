@@ -284,15 +284,15 @@ static int run_command(struct cli *cli, const struct cli_args *args)
 extern const struct cli_command cli_command_new;
 const struct cli_command cli_command_new = {
     .name = "new",
-    .summary = "create a machine with its tests",
+    .summary = "create a machine or a flow with its tests",
     .about = "Creates a folder NAME with NAME.fsm, NAME.test.yaml, README.md, and a detent.yaml\n"
              "with which 'detent up' serves the machine; start with the README. The template is\n"
              "an order that is paid by card for 'detent new order', and a job that may fail for\n"
              "every other name; --from selects one, or a flow: NAME.flow, which filters rows of a\n"
-             "CSV file, with a detent.yaml and input. With --c it writes, instead of detent.yaml,\n"
-             "a C program around a job, its test in virtual time, and a Makefile that uses\n"
-             "pkg-config ('make run', 'make test'). Existing files are never overwritten. The\n"
-             "result passes 'detent check' and 'detent test' unchanged.",
+             "CSV file, with NAME.flow.test.yaml, a detent.yaml and input. With --c it writes,\n"
+             "instead of detent.yaml, a C program around a job, its test in virtual time, and a\n"
+             "Makefile that uses pkg-config ('make run', 'make test'). Existing files are never\n"
+             "overwritten. The result passes 'detent check' and 'detent test' unchanged.",
     .operand = { .form = "NAME", .least = 1, .most = 1 },
     .options = option_table,
     .run = run_command,
