@@ -91,6 +91,7 @@ struct det_flow_call {
     enum det_row_rejection why;
     int code;
     det_time wake_at; /* wanted by the function; DET_NEVER: none */
+    size_t begin;     /* bytes of the turn at the begin of the call */
     char text[DET_ERROR_TEXT_MAX];
 };
 
@@ -405,6 +406,7 @@ struct det_flow_job {
     unsigned char *values;
     size_t value_size;
     uint32_t count, done, capacity; /* inputs; those that were processed */
+    uint32_t joined;                /* TRANSFORM: those whose outputs are in the stage's turn */
     uint64_t room;                  /* SOURCE: rows that may be emitted */
 };
 /* `inputs`: room for this many. */

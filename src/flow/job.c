@@ -99,7 +99,7 @@ void det_flow_job_give(struct det_flow_job *job, struct det_flow_edge *edge, uin
     det_assert(count <= job->capacity);
     job->edge = edge;
     job->count = (uint32_t)count;
-    job->done = 0;
+    job->done = job->joined = 0;
     for (uint32_t i = 0; i < job->count; i++) {
         uint64_t sequence = edge->given + 1 + i;
 

@@ -24,6 +24,14 @@ static void describe_output(
     row->event_time = event_time ? event_time : base->row.event_time;
 }
 
+#define ROW_HEADER_MAX 40 /* of a row in a group */
+
+/* Bytes of the rows of a turn in a group, with their headers. */
+static size_t weight_of(const struct det_flow_turn *turn)
+{
+    return turn->size + turn->count * ROW_HEADER_MAX;
+}
+
 static int emit_row(struct det_stage_call *base, const void *value, det_time event_time)
 {
     const struct det_flow_call *call = call_of(base);
@@ -35,6 +43,8 @@ static int emit_row(struct det_stage_call *base, const void *value, det_time eve
 
     if (!stage->out)
         return DET_ERR_UNSUPPORTED;
+    if (weight_of(turn) > call->begin + DET_STAGE_OUTPUT_MAX)
+        return DET_ERR_LIMIT;
     r = det_flow_turn_reserve(turn, stage->out_max);
     if (r < 0)
         return r;
@@ -250,6 +260,7 @@ void det_flow_call_begin(
     const struct det_record *record)
 {
     call->is_rejected = call->is_failed = false;
+    call->begin = weight_of(call->turn);
     call->input = input;
     call->input_record = record;
     if (slot) {

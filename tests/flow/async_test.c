@@ -81,6 +81,114 @@ static void an_asynchronous_transform_keeps_the_order(void **state)
     }
 }
 
+/* A row of 60,000 bytes for each input, or `copies` of them. */
+struct blob {
+    uint64_t value;
+    char text[60001];
+};
+static const struct det_field blob_fields[] = {
+    { .name = "value", .kind = DET_KIND_UNSIGNED, .size = 8 },
+    { .name = "text",
+      .kind = DET_KIND_TEXT,
+      .offset = offsetof(struct blob, text),
+      .size = 60001,
+      .capacity = 60000 },
+};
+static const struct det_record blob_record = {
+    .name = "blob", .size = sizeof(struct blob), .fields = blob_fields, .field_count = 2
+};
+
+static int emit_blobs(struct det_stage_call *call, uint64_t value, unsigned copies)
+{
+    static struct blob blob; /* larger than the stack of a fiber */
+    int r = 0;
+
+    blob.value = value;
+    memset(blob.text, 'x', sizeof blob.text - 1);
+    while (r == 0 && copies-- > 0)
+        r = det_stage_emit(call, &blob);
+    return r;
+}
+
+static int emit_five(struct det_stage_call *call, const void *in)
+{
+    return emit_blobs(call, ((const struct number *)in)->value, 5);
+}
+
+/* The second input emits more than a group can have. */
+static int emit_too_much(struct det_stage_call *call, const void *in)
+{
+    uint64_t value = ((const struct number *)in)->value;
+
+    return emit_blobs(call, value, value == 2 ? 500 : 1);
+}
+
+struct blobs {
+    uint64_t rows, last;
+};
+
+static int take_blob(struct det_stage_call *call, void *cursor, const void *in)
+{
+    struct blobs *blobs = bed_of(call)->more;
+    const struct blob *blob = in;
+
+    (void)cursor;
+    assert_true(blob->value >= blobs->last);
+    blobs->last = blob->value;
+    blobs->rows++;
+    return 0;
+}
+
+/* Runs source -> `process` -> sink with blobs between the last two. */
+static struct det_pipeline_end run_blobs(
+    const struct det_stage_functions *process, unsigned flags, uint64_t rows, struct blobs *blobs)
+{
+    static const struct det_stage_functions take = { .deliver = take_blob };
+    struct bed *bed = new_bed(rows);
+    struct det_pipeline_end end;
+    struct det_sim *sim;
+
+    bed->more = blobs;
+    bed->stages[1].flags = flags;
+    bed->stages[1].concurrency = 3;
+    bed->stages[1].functions = process;
+    bed->stages[1].out = (struct det_record_ref){ .record = &blob_record };
+    bed->stages[2].in = bed->stages[1].out;
+    bed->stages[2].functions = &take;
+    sim = open_world(bed, rows);
+    wait_for_end(bed);
+    end = bed->end;
+    close_world(bed, sim);
+    return end;
+}
+
+static void a_job_with_large_outputs_is_joined_in_parts(void **state)
+{
+    static const struct det_stage_functions functions = { .process = emit_five };
+    struct blobs blobs = { 0 };
+
+    (void)state;
+    assert_int_equal(
+        run_blobs(&functions, DET_STAGE_ASYNC, 600, &blobs).outcome, DET_PIPELINE_COMPLETED);
+    assert_int_equal(blobs.rows, 3000);
+    assert_int_equal(blobs.last, 600);
+}
+
+static void an_input_that_emits_more_than_a_group_is_rejected(void **state)
+{
+    static const struct det_stage_functions functions = { .process = emit_too_much };
+
+    (void)state;
+    for (unsigned flags = 0; flags <= DET_STAGE_ASYNC; flags += DET_STAGE_ASYNC) {
+        struct blobs blobs = { 0 };
+        struct det_pipeline_end end = run_blobs(&functions, flags, 3, &blobs);
+
+        assert_int_equal(end.outcome, DET_PIPELINE_COMPLETED);
+        assert_int_equal(end.errors, 1);
+        assert_int_equal(blobs.rows, 2);
+    }
+}
+
 /* ---- stops */
 
 static int wait_for_ever(struct det_stage_call *call, void *cursor)
@@ -340,6 +448,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_asynchronous_source_emits_in_order),
         cmocka_unit_test(an_asynchronous_transform_keeps_the_order),
+        cmocka_unit_test(a_job_with_large_outputs_is_joined_in_parts),
+        cmocka_unit_test(an_input_that_emits_more_than_a_group_is_rejected),
         cmocka_unit_test(a_stop_interrupts_a_blocked_next_and_calls_drain),
         cmocka_unit_test(an_expired_stop_ends_the_flow_without_a_new_budget),
         cmocka_unit_test(a_cancel_overrides_a_drain_and_a_drain_after_it_is_ignored),

@@ -36,6 +36,7 @@ struct bed {
     enum det_row_rejection why;
     uint64_t copies; /* rows that process() emits for each; 0: one */
     uint64_t copied;
+    void *more; /* of a test */
     /* What happened. */
     uint64_t got[GOT_MAX];
     uint64_t positions[GOT_MAX];

@@ -95,6 +95,7 @@ static int run_on_loop(struct det_flow_stage *stage)
 
 /* ---- on the pool */
 
+/* Ends early when the outputs are enough for a turn. */
 static int process_in_job(struct det_flow_job *job)
 {
     struct det_flow_call *call = &job->call;
@@ -102,7 +103,7 @@ static int process_in_job(struct det_flow_job *job)
     int r = 0;
 
     call->base.now = det_world_now(call->base.world, DET_CLOCK_WALL);
-    for (; job->done < job->count && r == 0; job->done++) {
+    for (; job->done < job->count && r == 0 && job->turn.size < DET_TURN_BYTES; job->done++) {
         const struct det_slot *slot = &job->slots[job->done];
         const void *value = job->values + job->done * job->value_size;
         struct det_flow_turn_mark mark = det_flow_turn_mark(&job->turn);
@@ -123,9 +124,22 @@ static int join_job(struct det_flow_stage *stage, struct det_flow_job *job)
     int r;
 
     r = det_flow_turn_take(&stage->turn, &job->turn, stage->stream);
-    for (uint32_t i = 0; i < job->done && r == 0; i++)
-        r = det_edge_take(job->edge, &job->slots[i]);
+    for (; job->joined < job->done && r == 0; job->joined++)
+        r = det_edge_take(job->edge, &job->slots[job->joined]);
     return r;
+}
+
+/* Joins a job of which only the first inputs were processed, and submits it again for the rest. It
+ * stays at the front, so that the order is kept. */
+static int join_part(struct det_flow_stage *stage, struct det_flow_job *job)
+{
+    int r = join_job(stage, job);
+
+    if (r < 0)
+        return r;
+    det_flow_turn_begin(&job->turn);
+    det_flow_job_submit(job, process_in_job);
+    return 1;
 }
 
 /* Joins the jobs at the front that are done, into one group. 1: there were some. */
@@ -140,6 +154,8 @@ static int join_jobs(struct det_flow_stage *stage)
         if (job->phase != DET_JOB_DONE)
             break;
         job->phase = DET_JOB_FREE;
+        if (job->result == 0 && job->done < job->count)
+            return join_part(stage, job);
         pool->first = (pool->first + 1) % pool->job_count;
         pool->running--;
         joined = 1;
