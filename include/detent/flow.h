@@ -260,8 +260,8 @@ struct det_stage_calls {
 /* What one call of a function may emit, in bytes of the journal: a group has all of it. */
 #define DET_STAGE_OUTPUT_MAX 8388608
 /* Emits one row of the stage's record, copied. 0; DET_ERR_RANGE and the like: the value cannot be
- * encoded; DET_ERR_LIMIT: DET_STAGE_OUTPUT_MAX; DET_ERR_NO_MEMORY. The event time is that of the input, for a source
- * that of the turn. */
+ * encoded; DET_ERR_LIMIT: DET_STAGE_OUTPUT_MAX; DET_ERR_NO_MEMORY. The event time is that of the
+ * input, for a source that of the turn. */
 static inline int det_stage_emit(struct det_stage_call *call, const void *value)
 {
     return call->calls->emit(call, value, 0);
