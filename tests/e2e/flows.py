@@ -70,6 +70,8 @@ def test_a_flow_runs_to_its_end_and_says_what_it_did():
     files("n,card\n1,4242\nmany,4242\n3,4242\n")
     detent("flow", "run", "copy.flow",
            err=["copy completed: 2 rows in, 2 out, 1 rejected",
+                "rejected by read: 1: detent flow tap read.errors --file copy.flow "
+                "--state ./.detent/flows/copy\n",
                 "journal: ./.detent/flows/copy/000001"])
     equal([row["n"] for row in written()], [1, 3])
     summary = objects("flow", "run", "copy.flow")[-1]
@@ -85,7 +87,40 @@ def test_a_flow_runs_to_its_end_and_says_what_it_did():
     check("line 3" in bad["text"], bad)
     facts = [row["fact"] for row in objects("flow", "tap", "system", "--from", "1")]
     equal((facts[0], facts[-1]), ("opened", "completed"))
-    detent("flow", "tap", "nonsense", code=3, err="there is no stream 'nonsense'")
+    detent("flow", "tap", "nonsense", code=3, err="there is no stream 'nonsense'\n")
+    detent("flow", "tap", "copy", "reed", code=3,
+           err="there is no stream 'reed'; did you mean 'read'?")
+    unknown = "copy: no values are shown: the definition is unknown: add --file"
+    detent("flow", "tap", "copy", "read", err=unknown)
+    for words in (["read", "--file", "copy.flow"], ["system"], ["nonsense"]):
+        check(unknown not in run("flow", "tap", "copy", *words).stderr, words)
+    detent("flow", "tap", "read.errors", "--file", "copy.flow", "--state", "./.detent/flows/copy")
+
+
+def test_the_summary_says_where_rejected_rows_are():
+    Path("in.csv").write_text("n\n1\nmany\n300\n")
+    Path("small.flow").write_text("""#define FLOW_NAME small
+RECORD(item)
+    FIELD(n, u64)
+END
+RECORD(byte)
+    FIELD(n, u8)
+END
+SOURCE(read, item, USE(csv, "{path: in.csv}"))
+TRANSFORM(cut, item, byte, USE(map, "{set: {n: 'n'}}"))
+SINK(write, byte, USE(jsonl, "{path: out.jsonl}"))
+EDGE(read, cut)
+EDGE(cut, write)
+""")
+    words = "--file small.flow --state ./.detent/flows/small"
+    done = detent("flow", "run", "small.flow")
+    lines = [line for line in done.stderr.splitlines() if line.startswith("rejected by")]
+    equal(lines, [f"rejected by read: 1: detent flow tap read.errors {words}",
+                  f"rejected by cut: 1: detent flow tap cut {words}"])
+    for line, where in zip(lines, ("line 3", "rejected")):
+        detent(*line.split(": detent ")[1].split(), out=where)
+    detent("flow", "run", "small.flow", "write.existing=replace", "--durability", "memory",
+           err="rejected by cut: 1\n")
 
 
 def test_settings_of_the_command_line_replace_those_of_the_file():
@@ -95,7 +130,10 @@ def test_settings_of_the_command_line_replace_those_of_the_file():
            err="1 row in")
     equal([row["n"] for row in written()], [7])
     check(not Path(".detent").exists(), "a flow in memory leaves nothing")
-    detent("flow", "run", "copy.flow", "read.pat=x", code=2, err="unknown field 'pat'")
+    detent("flow", "run", "copy.flow", "read.pat=x", code=2, err="unknown setting 'pat'")
+    Path("wrong.flow").write_text(COPY.replace("{path: in.csv}", "{path orders.csv}"))
+    detent("flow", "run", "wrong.flow", code=2,
+           err="unknown setting 'path orders.csv'; the settings are path, ")
     detent("flow", "run", "copy.flow", "rad.path=x", code=2, err="did you mean 'read'?")
     detent("flow", "run", "copy.flow", "path=x", code=2, err="STAGE.KEY=VALUE")
     detent("flow", "run", "copy.flow", "read.path=a", "read.path=b", code=2, err="given twice")
@@ -108,13 +146,14 @@ def test_a_failed_flow_exits_with_1_and_says_why():
     files()
     detent("flow", "run", "copy.flow", "read.path=gone.csv", code=1, err="gone.csv")
     equal(one("flow", "ls")["state"], "failed")
+    detent("flow", "run", "copy.flow", err="copy: resumes the failed run, which has 0 rows")
 
 
 def test_definitions_are_checked_with_the_project():
     project("  copy: {stages: {read: {pat: x}}}\n  gone: {}\n")
     done = run("check", "detent.yaml")
     equal(done.returncode, 2)
-    check("unknown field 'pat'" in done.stderr + done.stdout, done)
+    check("unknown setting 'pat'" in done.stderr + done.stdout, done)
     check("gone.flow: there is no such flow" in done.stderr, done)
 
 
@@ -178,6 +217,10 @@ def test_up_runs_its_flows_and_takes_orders():
     wait_state("count", "running")
     detent("flow", "stop", "nonsense", code=3, err="there is no flow 'nonsense'")
     detent("flow", "tap", "read", code=2, err="the project has 3 flows")
+    for words, near in ((["reed"], "read"), (["reed.errors"], "read.errors"),
+                        (["reed", "--follow"], "read")):
+        detent("flow", "tap", "copy", *words, code=3,
+               err=f"the flow 'copy' has no stream '{words[0]}'; did you mean '{near}'?")
     equal(objects("flow", "tap", "copy", "read", "--from", "1")[0]["value"],
           {"n": 1, "card": "{redacted}"})
     it.stop()

@@ -590,7 +590,7 @@ def test_a_flow_is_checked_formatted_and_drawn():
                                       "did you mean check?"])
     detent("diagram", "w/copy.flow", code=2, err=["[unknown-stage]", "is not a valid flow"])
     write("w/copy.flow", FLOW.replace("{path: in.csv}", "{paht: in.csv}"))
-    detent("check", "w", code=2, out=["w/copy.flow:5:30: error: unknown field 'paht'",
+    detent("check", "w", code=2, out=["w/copy.flow:5:30: error: unknown setting 'paht'",
                                       "[bad-connector]"], err="1 error")
     write("w/copy.flow", FLOW.replace("USE(csv", "USE(cvs"))
     detent("check", "w", code=2, out="w/copy.flow:5:23: error: there is no connector 'cvs'")

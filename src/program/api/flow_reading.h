@@ -30,5 +30,9 @@ void flow_reading_close(struct flow_reading *reading);
 bool api_query_stream(struct api_call *call, const char **ret);
 /* True for a stream that exists, or will: a stage has none before its first row. */
 bool api_flow_has_stream(const struct det_flow *flow, const char *stream);
+/* Sets the error that it has none, with the nearest one. `name` is that of the flow in the project.
+ * Returns DET_ERR_NOT_FOUND. */
+int api_flow_fail_stream(
+    const struct det_flow *flow, const char *name, const char *stream, struct det_error *reterr);
 
 #endif

@@ -109,6 +109,28 @@ bool api_flow_has_stream(const struct det_flow *flow, const char *stream)
     return strcmp(stream, "system") == 0 || strcmp(stream, "checkpoints") == 0;
 }
 
+int api_flow_fail_stream(
+    const struct det_flow *flow, const char *name, const char *stream, struct det_error *reterr)
+{
+    const char *words[2] = { NULL }, *suffix = strchr(stream, '.'); /* the nearest one, the next */
+    char stage[DET_JOURNAL_NAME_MAX + 1];
+
+    (void)snprintf(stage, sizeof stage, "%.*s", (int)strcspn(stream, "."), stream);
+    for (size_t i = 0; i < flow->stage_count; i++) {
+        const char *const *from = words[0] ? words : words + 1;
+        int nearest;
+
+        words[1] = flow->stages[i].name;
+        nearest = det_text_nearest(stage, from, words[0] ? 2 : 1);
+        words[0] = nearest < 0 ? words[0] : from[nearest];
+    }
+    suffix = suffix && strcmp(suffix, ".state") == 0 ? ".state" : suffix ? ".errors" : "";
+    return det_error_set(
+        reterr, DET_ERR_NOT_FOUND, "the flow '%s' has no stream '%.96s'%s%s%s%s", name, stream,
+        words[0] ? "; did you mean '" : "", words[0] ? words[0] : "", words[0] ? suffix : "",
+        words[0] ? "'?" : "");
+}
+
 static int read_rows(
     struct api_call *call, struct flow_reading *reading, const struct flow_rows_query *query,
     struct flow_rows_page *page, struct det_error *reterr)
@@ -116,9 +138,8 @@ static int read_rows(
     int r;
 
     if (query->stream && !api_flow_has_stream(reading->hold.definition->flow, query->stream))
-        return det_error_set(
-            reterr, DET_ERR_NOT_FOUND, "the flow '%s' has no stream '%.96s'", call->parameters[0],
-            query->stream);
+        return api_flow_fail_stream(
+            reading->hold.definition->flow, call->parameters[0], query->stream, reterr);
     /* A flow that has not run has no rows. */
     if (!reading->view.journal)
         return 0;

@@ -324,15 +324,16 @@ static void find_flow(struct up *up, struct api_call *call)
 {
     const char *stream = api_query(call, "stream");
     struct up_flow_hold hold;
+    struct det_error error;
 
     if (up_flow_hold(up, call->parameters[0], &hold) < 0) {
         api_fail(call, DET_ERR_NOT_FOUND, "there is no flow '%s'", call->parameters[0]);
         return;
     }
-    if (stream && !api_flow_has_stream(hold.definition->flow, stream))
-        api_fail(
-            call, DET_ERR_NOT_FOUND, "the flow '%s' has no stream '%.96s'", call->parameters[0],
-            stream);
+    if (stream && !api_flow_has_stream(hold.definition->flow, stream)) {
+        (void)api_flow_fail_stream(hold.definition->flow, call->parameters[0], stream, &error);
+        api_fail(call, DET_ERR_NOT_FOUND, "%s", error.text);
+    }
     up_flow_release(up, &hold);
 }
 

@@ -533,6 +533,11 @@ static int tap_stored(void *user, struct stored_flow *flow)
         &tap->view, tap->cli->allocator, definition ? definition->flow : NULL, flow->journal,
         flow->run);
     det_json_writer_init(&tap->json, tap->cli->allocator);
+    if (!definition && strcmp(tap->stream, "system") != 0 &&
+        flow_find_stream(flow->journal, tap->stream) >= 0)
+        cli_print_error(
+            tap->cli, "%s: no values are shown: the definition is unknown: add --file\n",
+            *flow->name ? flow->name : flow->folder);
     if (r == 0)
         r = print_rows(tap, &error);
     det_json_writer_deinit(&tap->json);

@@ -45,6 +45,7 @@ struct flow_play {
     bool has_console; /* a sink prints to the terminal that would show the progress */
     bool has_ended;
     det_time began_at;    /* monotonic */
+    bool had_failed;      /* the run that is resumed */
     uint64_t rows_before; /* of sources, when the run was resumed */
     uint64_t run;
     struct det_pipeline_end end;
@@ -224,9 +225,9 @@ static void print_fact(struct flow_play *play, const struct det_flow_fact *fact)
     if (fact->kind == DET_FLOW_FACT_OPENED && strcmp(fact->reason, "resumed") == 0) {
         wipe_line(play);
         cli_print_error(
-            play->cli, "%s: resumes the interrupted run, which has %s row%s of sources\n",
-            play->definition->flow->name, flow_count_text(fact->rows_in, rows),
-            det_plural(fact->rows_in));
+            play->cli, "%s: resumes the %s run, which has %s row%s of sources\n",
+            play->definition->flow->name, play->had_failed ? "failed" : "interrupted",
+            flow_count_text(fact->rows_in, rows), det_plural(fact->rows_in));
     }
 }
 
@@ -348,6 +349,33 @@ static void write_summary_json(struct flow_play *play, double seconds, double ra
     cli_json_end(play->cli, &json);
 }
 
+static void print_place(
+    struct flow_play *play, const char *stage, const char *suffix, uint64_t rows)
+{
+    char count[FLOW_COUNT_TEXT];
+
+    if (rows == 0)
+        return;
+    cli_print_error(play->cli, "rejected by %s: %s", stage, flow_count_text(rows, count));
+    if (*play->url)
+        cli_print_error(
+            play->cli, ": detent flow tap %s%s --file %s --state %s", stage, suffix,
+            play->definition->config.file, play->state);
+    cli_print_error(play->cli, "\n");
+}
+
+/* Rejected rows are in the stream of errors, or in that of the stage, marked. */
+static void print_rejected(struct flow_play *play)
+{
+    const struct det_stage_status *stage = play->stages;
+
+    (void)read_figures(play); /* reads the stages */
+    for (size_t i = 0; i < play->definition->flow->stage_count; i++, stage++) {
+        print_place(play, stage->name, ".errors", stage->errors - stage->rejected);
+        print_place(play, stage->name, "", stage->rejected);
+    }
+}
+
 static void print_summary_text(struct flow_play *play, double seconds, double rate)
 {
     char in[FLOW_COUNT_TEXT], out[FLOW_COUNT_TEXT], errors[FLOW_COUNT_TEXT];
@@ -365,6 +393,8 @@ static void print_summary_text(struct flow_play *play, double seconds, double ra
         flow_count_text(play->end.rows_in, in), det_plural(play->end.rows_in),
         flow_count_text(play->end.rows_out, out), flow_count_text(play->end.errors, errors),
         seconds, flow_rate_text(rate, per_second));
+    if (play->end.errors)
+        print_rejected(play);
     if (*play->url)
         cli_print_error(
             cli, "journal: %s/%06llu%s\n", play->state, (unsigned long long)play->run,
@@ -594,8 +624,10 @@ static int open_pipeline(
 static int run_pipeline(struct flow_play *play, const struct cli_args *args)
 {
     struct det_error error = { 0 };
-    int r = open_pipeline(play, args, &error);
+    int r;
 
+    play->had_failed = *play->url && flow_log_has_failed(play->state, play->cli->allocator);
+    r = open_pipeline(play, args, &error);
     if (r == DET_ERR_BUSY) {
         cli_report_error(
             play->cli, "another process runs this flow: %s; 'detent flow ls' shows it", error.text);

@@ -11,6 +11,7 @@
 #include "base/escape.h"
 #include "base/text.h"
 #include "terminal/args.h"
+#include "terminal/input.h"
 #include "terminal/table.h"
 #include "json/writer.h"
 
@@ -272,12 +273,20 @@ static int open_journal(struct view *view, const char *place)
     struct det_buffer url;
     int r;
 
+    if (strncmp(place, "file:", 5) == 0)
+        place += 5;
     det_buffer_init(&url, view->cli->allocator);
-    det_buffer_format(&url, "%s%s", strncmp(place, "file:", 5) == 0 ? "" : "file:", place);
+    det_buffer_format(&url, "file:%s", place);
     r = det_buffer_status(&url);
     if (r == 0)
         r = det_journal_open(det_buffer_text(&url), &options, &view->journal, &error);
     det_buffer_deinit(&url);
+    if (r == DET_ERR_NOT_FOUND) {
+        cli_report_error(
+            view->cli, "%s is no journal: %s", place,
+            cli_is_there(place) ? error.text : "there is no such folder");
+        return cli_exit_of(r);
+    }
     return r < 0 ? fail(view, r, &error) : CLI_OK;
 }
 

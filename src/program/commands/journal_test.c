@@ -129,7 +129,11 @@ static void what_is_not_a_journal_is_refused(void **state)
     (void)state;
     place_open(&place);
     assert_int_equal(CLI_NOT_FOUND, RUN(&place, "cat", place.folder));
+    assert_has(&place, " is no journal: ");
     assert_has(&place, "/head: not found");
+    assert_int_equal(CLI_NOT_FOUND, RUN(&place, "cat", "file:no/such"));
+    assert_has(&place, "no/such is no journal: there is no such folder\n");
+    assert_null(strstr(place.text, "file:"));
     assert_int_equal(CLI_USAGE, RUN(&place, "cut", place.path));
     assert_has(&place, "unknown verb 'cut': use cat, verify, export or top; did you mean 'cat'?");
     assert_int_equal(CLI_USAGE, RUN(&place, "cat", "--from", "x", place.path));

@@ -134,6 +134,8 @@ static void wrong_settings_are_refused(void **state)
 
     (void)state;
     harness_refuses(&events_source, stage, "{}", "url is missing");
+    harness_refuses(&events_source, stage, "{url secret}", "unknown setting; the settings are url");
+    harness_refuses(&events_source, stage, "secret", "not text; the settings are url");
     harness_refuses(&events_source, stage, "{url: 'mysql://x'}", "url must be sqlite:FILE or");
     harness_refuses(
         &events_source, other, "{url: 'sqlite:a'}", "no member for the field 'number' of sale");

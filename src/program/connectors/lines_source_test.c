@@ -228,8 +228,21 @@ static void wrong_settings_are_refused_with_a_remedy(void **state)
     (void)state;
     harness_refuses(
         &lines_source, stage, "{pth: a}",
-        "line 1, column 2: unknown field 'pth'; did you mean 'path'?");
-    harness_refuses(&lines_source, stage, "[a]", "expected a map such as");
+        "line 1, column 2: unknown setting 'pth'; did you mean 'path'?");
+    harness_refuses(
+        &lines_source, stage, "{path orders.txt}",
+        "unknown setting 'path orders.txt'; the settings are path, ");
+    harness_refuses(
+        &lines_source, stage, "{\"a\\tb\": 1}", "unknown setting; the settings are path, ");
+    harness_refuses(
+        &lines_source, stage, "[a]",
+        "the settings must be a map such as {path: in.csv}, not a list; the settings are path, ");
+    harness_refuses(
+        &lines_source, stage, "orders.txt",
+        "such as {path: in.csv}, not text 'orders.txt'; the settings are path, ");
+    harness_refuses(
+        &lines_source, stage, "{url postgres://a:b@c/d}",
+        "unknown setting; the settings are path, ");
     harness_refuses(
         &lines_source, stage, "{field: txt}", "text_row has no field 'txt'; did you mean 'text'?");
     harness_refuses(&lines_source, two_texts, "{}", "field is missing: name the field of trade");

@@ -49,7 +49,94 @@ static int select_members(
     return 0;
 }
 
-static int read_root(struct settings *settings, struct det_error *reterr)
+/* "; the settings are path, header", as many as fit. Returns `target`. */
+#define NAMES_TEXT 160
+
+static const char *list_names(const char *const *names, size_t count, char target[NAMES_TEXT])
+{
+    size_t used = 0;
+
+    (void)snprintf(target, NAMES_TEXT, "; there are no settings");
+    for (size_t i = 0; i < count; i++) {
+        const char *before = i == 0 ? "; the settings are " : ", ";
+
+        if (used + strlen(before) + strlen(names[i]) + sizeof ", ..." > NAMES_TEXT) {
+            (void)snprintf(target + used, NAMES_TEXT - used, ", ...");
+            break;
+        }
+        used += (size_t)snprintf(target + used, NAMES_TEXT - used, "%s%s", before, names[i]);
+    }
+    return target;
+}
+
+/* The names of all settings. Returns their number. */
+#define SETTINGS_MAX (DET_RECORD_FIELD_MAX + 8)
+
+static size_t collect_names(
+    const struct det_record *record, const char *const *trees, const char *names[SETTINGS_MAX])
+{
+    size_t count = 0;
+
+    for (; count < record->field_count; count++)
+        names[count] = record->fields[count].name;
+    for (; trees && *trees && count < SETTINGS_MAX; trees++)
+        names[count++] = *trees;
+    return count;
+}
+
+/* A text in the wrong place may be the value of a SENSITIVE setting, or a URL with a password. */
+static bool is_quotable(const struct det_record *record, const char *text)
+{
+    for (size_t i = 0; i < record->field_count; i++)
+        if (record->fields[i].flags & DET_FIELD_SENSITIVE)
+            return false;
+    for (const char *at = text; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            return false;
+    return !strstr(text, "://");
+}
+
+static int fail_unknown(
+    const struct settings *settings, const struct det_datum *member,
+    const struct det_record *record, const char *const *trees, struct det_error *reterr)
+{
+    const char *names[SETTINGS_MAX], *what = settings->what;
+    size_t count = collect_names(record, trees, names);
+    bool is_quoted = det_name_is_valid(member->key) || is_quotable(record, member->key);
+    char list[NAMES_TEXT];
+    int nearest = -1;
+
+    if (is_quoted)
+        nearest = det_text_nearest(member->key, names, count);
+    if (nearest >= 0)
+        return det_datum_fail(
+            reterr, DET_ERR_UNKNOWN_FIELD, what, member->key_line, member->key_column,
+            "unknown setting '%s'; did you mean '%s'?", member->key, names[nearest]);
+    return det_datum_fail(
+        reterr, DET_ERR_UNKNOWN_FIELD, what, member->key_line, member->key_column,
+        "unknown setting%s%.64s%s%s", is_quoted ? " '" : "", is_quoted ? member->key : "",
+        is_quoted ? "'" : "", list_names(names, count, list));
+}
+
+static int fail_root(
+    const struct settings *settings, const struct det_record *record, const char *const *trees,
+    struct det_error *reterr)
+{
+    const struct det_datum *root = settings->root;
+    bool is_quoted = root->text && is_quotable(record, root->text);
+    const char *names[SETTINGS_MAX];
+    char list[NAMES_TEXT];
+
+    return settings_fail(
+        settings, root, reterr,
+        "the settings must be a map such as {path: in.csv}, not %s%s%.64s%s%s",
+        det_datum_kind_text(root->kind), is_quoted ? " '" : "", is_quoted ? root->text : "",
+        is_quoted ? "'" : "", list_names(names, collect_names(record, trees, names), list));
+}
+
+static int read_root(
+    struct settings *settings, const struct det_record *record, const char *const *trees,
+    struct det_error *reterr)
 {
     const char *text = settings->stage->settings ? settings->stage->settings : "{}";
     size_t size = strlen(text);
@@ -63,11 +150,7 @@ static int read_root(struct settings *settings, struct det_error *reterr)
         return r;
     if (settings->root->kind == DET_DATUM_NULL)
         settings->root->kind = DET_DATUM_MAP;
-    if (settings->root->kind != DET_DATUM_MAP)
-        return settings_fail(
-            settings, settings->root, reterr, "expected a map such as {path: in.csv}, found %s",
-            det_datum_kind_text(settings->root->kind));
-    return 0;
+    return settings->root->kind == DET_DATUM_MAP ? 0 : fail_root(settings, record, trees, reterr);
 }
 
 static int fill_settings(
@@ -77,12 +160,15 @@ static int fill_settings(
     struct det_datum *map = NULL;
     int r;
 
-    r = read_root(settings, reterr);
+    r = read_root(settings, record, trees, reterr);
     if (r < 0)
         return r;
     r = select_members(settings, trees, &map);
     if (r < 0)
         return det_error_set(reterr, r, "%s: %s", settings->what, det_error_text(r));
+    for (const struct det_datum *member = map->first; member; member = member->next)
+        if (!det_record_field(record, member->key))
+            return fail_unknown(settings, member, record, trees, reterr);
     return det_datum_to_record(map, settings->what, record, value, reterr);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "inspect/flow_rows.h"
 #include "os/os.h"
 
 #define LATEST        "latest"
@@ -53,4 +54,42 @@ int flow_log_open(
     (void)snprintf(
         url, sizeof url, "file:%s/%0*llu", folder, LATEST_DIGITS, (unsigned long long)run);
     return det_journal_open(url, &options, ret, reterr);
+}
+
+static bool is_failure(struct det_journal *journal)
+{
+    struct det_journal_reader_options options = { .one_stream = true };
+    char stage[DET_JOURNAL_NAME_MAX + 1], reason[DET_ERROR_TEXT_MAX];
+    int stream = flow_find_stream(journal, "system");
+    struct det_journal_reader *reader;
+    struct det_flow_fact fact = { 0 };
+    struct det_journal_row row;
+    int r;
+
+    if (stream < 0)
+        return false;
+    options.stream = (uint16_t)stream;
+    r = det_journal_last(journal, options.stream, NULL, &options.from);
+    if (r < 0 || options.from < det_journal_begin(journal) ||
+        det_journal_reader_open(journal, &options, &reader, NULL) < 0)
+        return false;
+    r = det_journal_reader_next(reader, &row, NULL);
+    if (r > 0)
+        r = det_flow_fact_read(&row, stage, reason, &fact, NULL);
+    det_journal_reader_close(reader);
+    return r == 0 && (fact.kind == DET_FLOW_FACT_FAILED || fact.kind == DET_FLOW_FACT_ABORTED);
+}
+
+bool flow_log_has_failed(const char *folder, const struct det_allocator *allocator)
+{
+    struct det_journal *journal;
+    bool has_failed;
+    uint64_t run;
+
+    if (flow_log_last(folder, &run, NULL) < 0 ||
+        flow_log_open(folder, run, allocator, &journal, NULL) < 0)
+        return false;
+    has_failed = is_failure(journal);
+    det_journal_close(journal);
+    return has_failed;
 }

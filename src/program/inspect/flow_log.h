@@ -5,7 +5,7 @@
 #ifndef DET_INSPECT_FLOW_LOG_H
 #define DET_INSPECT_FLOW_LOG_H
 
-#include <detent/journal.h>
+#include <detent/flow.h>
 
 /* The folder of a flow's state, relative to the folder of the project. */
 #define FLOW_STATE_FOLDER ".detent/flows"
@@ -17,5 +17,8 @@ DET_MUST_CHECK int flow_log_last(const char *folder, uint64_t *ret, struct det_e
 DET_MUST_CHECK int flow_log_open(
     const char *folder, uint64_t run, const struct det_allocator *allocator,
     struct det_journal **ret, struct det_error *reterr);
+/* True if the last fact of the last run is its failure: it was not interrupted. False also when
+ * that cannot be read. */
+bool flow_log_has_failed(const char *folder, const struct det_allocator *allocator);
 
 #endif

@@ -67,6 +67,20 @@ int flow_find_stream(struct det_journal *journal, const char *name)
     return -1;
 }
 
+const char *flow_near_stream(struct det_journal *journal, const char *name)
+{
+    const char *words[2] = { NULL }; /* the nearest one so far, and the next */
+
+    for (uint16_t stream = 0; (words[1] = det_journal_stream_name(journal, stream)); stream++) {
+        const char *const *from = words[0] ? words : words + 1;
+        int nearest = det_text_nearest(name, from, words[0] ? 2 : 1);
+
+        if (nearest >= 0)
+            words[0] = from[nearest];
+    }
+    return words[0];
+}
+
 /* The stage of a stream: the name up to a dot. */
 static const struct det_stage *stage_of(struct flow_view *view, const char *stream)
 {
@@ -524,8 +538,12 @@ int flow_rows_read(
     *ret = (struct flow_rows_page){ .position = det_journal_acknowledged(view->journal) };
     if (query->stream)
         paging.stream = flow_find_stream(view->journal, query->stream);
-    if (query->stream && paging.stream < 0)
+    if (query->stream && paging.stream < 0) {
+        const char *near = flow_near_stream(view->journal, query->stream);
+
         return det_error_set(
-            reterr, DET_ERR_NOT_FOUND, "there is no stream '%.96s'", query->stream);
+            reterr, DET_ERR_NOT_FOUND, "there is no stream '%.96s'%s%s%s", query->stream,
+            near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
     return query->is_backward ? read_backward(&paging, reterr) : read_forward(&paging, reterr);
 }

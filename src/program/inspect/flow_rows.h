@@ -75,5 +75,7 @@ DET_MUST_CHECK int flow_rows_read(
 bool flow_read_place(struct det_journal *journal, const char *stage, uint32_t input, uint64_t *ret);
 /* Finds a stream without creating it; -1: none. */
 int flow_find_stream(struct det_journal *journal, const char *name);
+/* The stream with the nearest name; NULL: none is near. */
+const char *flow_near_stream(struct det_journal *journal, const char *name);
 
 #endif
