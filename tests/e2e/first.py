@@ -41,6 +41,7 @@ ELSEWHERE = {
     "make install": "tidy.package",
     "export": "tidy.package",
     "cd && detent new coffee --c": "e2e.program",
+    "detent new sales --from flow": "the flow, below",
 }
 
 
@@ -216,6 +217,16 @@ def test_tutorial_is_correct():
     # The text goes on to say that o-1 is paid: nobody has cancelled it.
     equal(json.loads(typist.run("detent get o-1 --json"))["state"], "charging")
     typist.end()
+
+
+def test_flow_of_readme_runs():
+    flow, = (block for block in blocks((TREE / "README.md").read_text(), "text")
+             if "--from flow" in block)
+    typist = Typist()
+    typist.type_all(flow)
+    check("sales completed: 3 rows in, 2 out" in typist.saying("detent new sales")[0],
+          str(typist.said))
+    equal(len(Path("orders.jsonl").read_text().splitlines()), 2)
 
 
 def test_every_command_of_readme_and_tutorial_is_run_by_some_test():
