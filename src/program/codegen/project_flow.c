@@ -63,12 +63,12 @@ static const char readme_text[] =
     "- `orders.csv`: input; `orders.jsonl` gets the orders of more than 1000 cents\n"
     "\n"
     "```\n"
-    "detent flow run @n@.flow  # runs it to its end; an interrupted run is resumed\n"
+    "detent flow run @n@.flow               # runs it to its end; an interrupted run is resumed\n"
     "detent flow tap large --file @n@.flow  # the rows that a stage has emitted or rejected\n"
-    "detent check .       @_@  # errors and warnings\n"
-    "detent test          @_@  # the cases of @n@.flow.test.yaml, in virtual time\n"
-    "detent diagram @n@.flow   # a Mermaid flowchart; --format svg -o @n@.svg\n"
-    "detent fmt -w @n@.flow    # its layout\n"
+    "detent check .       @_@               # errors and warnings\n"
+    "detent test          @_@               # its cases, in virtual time\n"
+    "detent diagram @n@.flow                # a Mermaid flowchart; --format svg -o @n@.svg\n"
+    "detent fmt -w @n@.flow                 # its layout\n"
     "```\n";
 
 const struct cli_new_file cli_new_flow[] = {
