@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  * Copyright the detent authors */
 
-/* flow_test.h - flows for these tests, made by a program: stages whose functions are told by the
- * test what to do, and a sink that remembers what it got. */
+/* flow_test.h - flows for these tests, built by code: stages whose functions follow the fields of
+ * struct bed, and a sink that records the rows it receives. */
 #ifndef DET_TESTS_FLOW_TEST_H
 #define DET_TESTS_FLOW_TEST_H
 

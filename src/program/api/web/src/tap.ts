@@ -157,7 +157,7 @@ export class Tap {
         if (message.event === "row") return [parse(message.data) as FlowRow];
         const values = parse(message.data) as { run?: number; rows?: number };
         if (message.event === "run") return [this.remark(`Run ${values.run} begins.`)];
-        if (message.event === "lost") return [this.remark(`${values.rows} positions are not kept any more.`)];
+        if (message.event === "lost") return [this.remark(`Retention has dropped ${values.rows} positions.`)];
         return [];
     }
 
